@@ -16,7 +16,6 @@ from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
@@ -87,17 +86,15 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
     server = Server(settings, metrics)
     stack.callback(server.close)
     await server.bind()
-    controller = Controller(metadata, settings, clock)
+    partitions = Partitions(
+        local_id=settings.node_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
+    )
+    controller = Controller(metadata, settings, clock, prepare=partitions.prepare)
     await controller.register_broker(
         AdvertisedEndpoints.of(server.listeners, settings),
         log_dirs=[directory.directory_id for directory in logs_on_disk.directories],
         was_clean=logs_on_disk.was_clean,
     )
-    partitions = Partitions(
-        local_id=settings.node_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
-    )
-    logs_on_disk.high_watermark_of = partitions.high_watermark_of
-    controller.prepare = partitions.prepare
     groups = _group_coordinator(settings, clock, metadata, partitions)
     transactions = _transaction_coordinator(settings, clock, metadata, controller, partitions, groups)
     _follow_metadata(metadata, partitions, groups, transactions)
@@ -136,19 +133,14 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
 def _group_coordinator(
     settings: BrokerSettings, clock: Clock, metadata: MetadataQuorum, partitions: Partitions
 ) -> GroupCoordinator:
-    groups = GroupCoordinator(
+    return GroupCoordinator(
         settings=settings,
         clock=clock,
         partitions=partitions,
         partition_count=lambda: _partition_count(metadata, OFFSETS_TOPIC, settings.offsets_topic_num_partitions),
-    )
-    groups.consumer_groups = ConsumerGroups(
-        groups,
         topics=lambda: metadata.image.topics,
         group_overrides=lambda group_id: metadata.image.config_of(ResourceType.GROUP, group_id),
-        classic=groups.classic,
     )
-    return groups
 
 
 def _transaction_coordinator(

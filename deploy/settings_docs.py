@@ -141,9 +141,9 @@ def _reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
 def _live_without_effect() -> Iterator[str]:
     """The keys of the broker that a properties file may not hold."""
     yield "## Accepted without effect while the broker runs\n"
-    yield "Refused at the start: they would promise security, which is not built yet. As in Kafka they are changed for"
-    yield "one broker, not for all. `listener.name.<listener>.` may stand before each, and must where it is shown."
-    yield "With it `max.connections` and `max.connection.creation.rate` limit nothing.\n"
+    yield "Rejected at the start, because they would promise security, which is not supported yet. As in Kafka they are"
+    yield "changed for one broker, not for all. Each may have the prefix `listener.name.<listener>.`, and must have it"
+    yield "where it is shown. With the prefix, `max.connections` and `max.connection.creation.rate` have no effect.\n"
     yield "| Key | Type |"
     yield "|---|---|"
     for key, definition in sorted(SECURITY_WITHOUT_EFFECT.items()):

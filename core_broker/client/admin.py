@@ -445,9 +445,10 @@ def _broker(node: Node) -> Broker:
 
 
 def _topic(found: Any) -> Topic:
+    # Kafka writes topic ids in URL-safe base64, librdkafka's binding in the standard alphabet.
     return Topic(
         name=found.name,
-        topic_id=_url_safe(str(found.topic_id)) if found.topic_id else "",
+        topic_id=str(found.topic_id).replace("+", "-").replace("/", "_") if found.topic_id else "",
         is_internal=bool(found.is_internal),
         partitions=tuple(
             Partition(
@@ -505,8 +506,3 @@ def _member(found: Any) -> Member:
 def _enum_text(value: Any) -> str:
     """An enum of the library as plain text: ConsumerGroupState.STABLE → stable."""
     return value.name.lower().replace("_", " ") if value is not None else ""
-
-
-def _url_safe(topic_id: str) -> str:
-    """Kafka writes topic ids in URL-safe base64, librdkafka's binding in the standard alphabet."""
-    return topic_id.replace("+", "-").replace("/", "_")

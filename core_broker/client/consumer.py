@@ -77,7 +77,14 @@ class Consumer:
         with map_errors():
             messages = self._consumer.consume(count_max, timeout_ms / 1000)
         for message in messages:
-            self._note_end(message)
+            place = (message.topic() or "", message.partition() or 0)
+            error = message.error()
+            if error is None:
+                self.ended.discard(place)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self.ended.add(place)
+            elif error.code() not in _PASSING:
+                raise from_kafka(error)
         return [incoming(message) for message in messages if message.error() is None]
 
     def assigned(self) -> list[TopicPartition]:
@@ -110,16 +117,6 @@ class Consumer:
             if item.error is not None:
                 raise from_kafka(item.error)
 
-    def _note_end(self, message: Message) -> None:
-        place = (message.topic() or "", message.partition() or 0)
-        error = message.error()
-        if error is None:
-            self.ended.discard(place)
-        elif error.code() == KafkaError._PARTITION_EOF:
-            self.ended.add(place)
-        elif error.code() not in _PASSING:
-            raise from_kafka(error)
-
 
 def incoming(message: Message) -> IncomingRecord:
     """A message of the library as a record."""
@@ -145,8 +142,4 @@ def _headers(message: Message) -> Sequence[Header]:
     if not headers:
         return ()
     pairs = headers.items() if isinstance(headers, dict) else headers
-    return tuple((name, _bytes(value)) for name, value in pairs)
-
-
-def _bytes(value: str | bytes | None) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+    return tuple((name, (value.encode() if isinstance(value, str) else value)) for name, value in pairs)

@@ -53,7 +53,9 @@ class Reachability:
 
     def _responds(self) -> bool:
         self._is_silent = not self._responds_within(self._patience) and (
-            self._is_silent or not self._is_listening() or not self._responds_within(_BUSY_SECONDS)
+            self._is_silent
+            or not any(_accepts_connections(server) for server in self._address.split(",")[:_SERVERS_TRIED_MAX])
+            or not self._responds_within(_BUSY_SECONDS)
         )
         if self._is_silent:
             self._silent_at = time.monotonic()
@@ -70,9 +72,6 @@ class Reachability:
         except ClientError:
             pass  # An error is a response, too.
         return True
-
-    def _is_listening(self) -> bool:
-        return any(_accepts_connections(server) for server in self._address.split(",")[:_SERVERS_TRIED_MAX])
 
 
 def _accepts_connections(server: str) -> bool:

@@ -100,7 +100,10 @@ class Reader(Consumer):
                 if size > bytes_max and (records or not at_least_one):
                     break
                 records.append(record)
-                self._advance(record)
+                place = (record.topic, record.partition)
+                self.positions[place] = record.offset + 1
+                if self.ended:
+                    self.ended.discard(place)
             taken += 1
         self._unread = messages[taken:]
         return records
@@ -155,12 +158,6 @@ class Reader(Consumer):
             raise OffsetOutOfRange(place, message.offset() or 0)
         elif error.code() not in PASSING:
             raise from_kafka(error)
-
-    def _advance(self, record: IncomingRecord) -> None:
-        place = (record.topic, record.partition)
-        self.positions[place] = record.offset + 1
-        if self.ended:
-            self.ended.discard(place)
 
 
 def _is_end(message: Message) -> bool:

@@ -100,7 +100,11 @@ class TransactionalProducer:
 
     def commit(self) -> None:
         """Wait for all records of the transaction and commit it."""
-        self._flush()
+        deadline = time.monotonic() + self._timeout
+        with _map_transaction_errors():
+            while self._producer.flush(_PAUSE_SECONDS):
+                if time.monotonic() > deadline:
+                    raise AbortNeeded("records could not be delivered in time")
         if self._failed is not None:
             raise AbortNeeded(str(self._failed), code=self._failed.code, cause=self._failed)
         self._retry(lambda: self._producer.commit_transaction(self._timeout))
@@ -116,13 +120,6 @@ class TransactionalProducer:
         with suppress(KafkaException, SystemError):
             self._producer.purge()
             self._producer.flush(1.0)
-
-    def _flush(self) -> None:
-        deadline = time.monotonic() + self._timeout
-        with _map_transaction_errors():
-            while self._producer.flush(_PAUSE_SECONDS):
-                if time.monotonic() > deadline:
-                    raise AbortNeeded("records could not be delivered in time")
 
     def _note_delivery(self, error: KafkaError | None, _: object) -> None:
         if error is not None and self._failed is None:

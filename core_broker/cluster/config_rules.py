@@ -137,7 +137,7 @@ def _list_value(
     if change.key in configs:
         return _split_list(configs[change.key])
     if kind == ResourceType.TOPIC:
-        return _split_list(definition.text(TopicSettings.inherited(definition, broker)) or "")
+        return _split_list(definition.text(TopicSettings.inherited_value(definition, broker)) or "")
     if definition.without_effect:
         return _split_list(definition.text(definition.default) or "")
     return _split_list(broker.text_of(change.key) or "")
@@ -164,19 +164,15 @@ def _check_configs(
         for key, value in new.items():
             if old.get(key) != value:
                 BrokerConfig.check_dynamic(key, value, cluster_wide=name == EVERY_BROKER)
-        _check_combination(new, name, image, settings)
-
-
-def _check_combination(new: Mapping[str, str], name: str, image: MetadataImage, settings: BrokerSettings) -> None:
-    """Check the broker's settings as a whole, and the defaults its topics inherit."""
-    cluster_wide = new if name == EVERY_BROKER else image.config_of(ResourceType.BROKER, EVERY_BROKER)
-    own = image.config_of(ResourceType.BROKER, str(settings.node_id)) if name == EVERY_BROKER else new
-    try:
-        TopicSettings.resolve({}, BrokerConfig(static=settings, cluster_wide=cluster_wide, own=own).effective)
-    except SettingsError as error:
-        raise BrokerError(ErrorCode.INVALID_REQUEST, str(error)) from None
-    except BrokerError as error:
-        raise BrokerError(ErrorCode.INVALID_REQUEST, error.message) from None
+        # The settings of the broker as a whole, and the defaults that its topics inherit.
+        cluster_wide = new if name == EVERY_BROKER else image.config_of(ResourceType.BROKER, EVERY_BROKER)
+        own = image.config_of(ResourceType.BROKER, str(settings.node_id)) if name == EVERY_BROKER else new
+        try:
+            TopicSettings.resolve({}, BrokerConfig(static=settings, cluster_wide=cluster_wide, own=own).effective)
+        except SettingsError as error:
+            raise BrokerError(ErrorCode.INVALID_REQUEST, str(error)) from None
+        except BrokerError as error:
+            raise BrokerError(ErrorCode.INVALID_REQUEST, error.message) from None
 
 
 def _invalid(message: str) -> BrokerError:

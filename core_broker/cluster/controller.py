@@ -28,17 +28,7 @@ from core_broker.cluster.topic_changes import (
 )
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
-from core_broker.protocol.stored.metadata import (
-    BrokerFeature,
-    BrokerRegistrationChangeRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
-    PartitionChangeRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    RemoveTopicRecord,
-    UnregisterBrokerRecord,
-)
+from core_broker.protocol.stored import metadata as stored
 from core_broker.service.clock import Clock
 from core_broker.service.settings import LONG_MAX
 from core_broker.settings import BrokerSettings
@@ -49,16 +39,21 @@ PRODUCER_ID_BLOCK: Final = 1000
 _UNFENCED: Final = -1
 
 
+Prepare = Callable[[Sequence[Message]], Awaitable[None]]
+
+
 class Controller:
     """The only writer of topics, configs, brokers and producer ids."""
 
-    def __init__(self, quorum: MetadataQuorum, settings: BrokerSettings, clock: Clock) -> None:
+    def __init__(
+        self, quorum: MetadataQuorum, settings: BrokerSettings, clock: Clock, *, prepare: Prepare | None = None
+    ) -> None:
+        """`prepare` gets the records of new partitions before they are committed, for slow preparations."""
         self._quorum = quorum
         self._settings = settings
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
-        self.prepare: Callable[[Sequence[Message]], Awaitable[None]] = _prepare_nothing
-        """Called with the records of new partitions before they are committed, for slow preparations."""
+        self._prepare = prepare
 
     @property
     def image(self) -> MetadataImage:
@@ -81,11 +76,32 @@ class Controller:
         they have read may be lost (KIP-320).
         """
         async with self._changing() as image:
-            features = list(_missing_features(image))
+            is_new = "metadata.version" not in image.features
+            features = [
+                stored.FeatureLevelRecord(name=name, feature_level=level)
+                for name, level in (INITIAL_FEATURES.items() if is_new else ())
+            ]
             epoch = self._quorum.end_offset + len(features)
-            records: list[Message] = [*features, self._registration(endpoints, epoch, log_dirs)]
+            records: list[Message] = [
+                *features,
+                stored.RegisterBrokerRecord(
+                    broker_id=self._settings.node_id,
+                    incarnation_id=os.urandom(16),
+                    broker_epoch=epoch,
+                    end_points=endpoints.records(),
+                    features=[
+                        stored.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                        for name, (low, high) in SUPPORTED_FEATURES.items()
+                    ],
+                    rack=self._settings.broker_rack,
+                    fenced=True,
+                    log_dirs=list(log_dirs),
+                ),
+            ]
             records.append(
-                BrokerRegistrationChangeRecord(broker_id=self._settings.node_id, broker_epoch=epoch, fenced=_UNFENCED)
+                stored.BrokerRegistrationChangeRecord(
+                    broker_id=self._settings.node_id, broker_epoch=epoch, fenced=_UNFENCED
+                )
             )
             records.extend(_elections(image, self._settings.node_id, everywhere=not was_clean))
             if not was_clean and image.next_producer_id:
@@ -105,25 +121,8 @@ class Controller:
             if broker_id == self._settings.node_id:
                 text = f"broker {broker_id} is running; stop it before unregistering it"
                 raise BrokerError(ErrorCode.INVALID_REQUEST, text)
-            await self._quorum.append([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
+            await self._quorum.append([stored.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
         log.info("broker unregistered", extra={"broker_id": broker_id})
-
-    def _registration(
-        self, endpoints: AdvertisedEndpoints, epoch: int, log_dirs: Sequence[bytes]
-    ) -> RegisterBrokerRecord:
-        return RegisterBrokerRecord(
-            broker_id=self._settings.node_id,
-            incarnation_id=os.urandom(16),
-            broker_epoch=epoch,
-            end_points=endpoints.records(),
-            features=[
-                BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in SUPPORTED_FEATURES.items()
-            ],
-            rack=self._settings.broker_rack,
-            fenced=True,
-            log_dirs=list(log_dirs),
-        )
 
     # -- topics --
 
@@ -135,8 +134,7 @@ class Controller:
             planner = TopicPlanner(image, self.settings)
             results = [_attempt(planner.plan, topic) for topic in topics]
             if planner.records and not validate_only:
-                await self.prepare(planner.records)
-                await self._quorum.append(planner.records)
+                await self._add_partitions(planner.records)
         for result in results:
             if isinstance(result, CreatedTopic) and not validate_only:
                 log.info("topic created", extra={"topic": result.name, "partitions": result.partition_count})
@@ -168,7 +166,7 @@ class Controller:
         async with self._changing() as image:
             deleted = [topic_id for topic_id in dict.fromkeys(topic_ids) if topic_id in image.topics_by_id]
             if deleted:
-                await self._quorum.append([RemoveTopicRecord(topic_id=topic_id) for topic_id in deleted])
+                await self._quorum.append([stored.RemoveTopicRecord(topic_id=topic_id) for topic_id in deleted])
         for topic_id in deleted:
             log.info("topic deleted", extra={"topic": image.topics_by_id[topic_id].name})
         return [
@@ -184,9 +182,13 @@ class Controller:
             plans = [_attempt(plan_more_partitions, topic, image) for topic in topics]
             records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
             if records and not validate_only:
-                await self.prepare(records)
-                await self._quorum.append(records)
+                await self._add_partitions(records)
         return [plan if isinstance(plan, BrokerError) else None for plan in plans]
+
+    async def _add_partitions(self, records: Sequence[Message]) -> None:
+        if self._prepare is not None:
+            await self._prepare(records)
+        await self._quorum.append(records)
 
     # -- configs --
 
@@ -207,7 +209,7 @@ class Controller:
             return await self._commit_configs(plans, validate_only=validate_only)
 
     async def _commit_configs(
-        self, plans: Sequence[list[ConfigRecord] | BrokerError], *, validate_only: bool
+        self, plans: Sequence[list[stored.ConfigRecord] | BrokerError], *, validate_only: bool
     ) -> list[BrokerError | None]:
         records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
         if records and not validate_only:
@@ -225,10 +227,10 @@ class Controller:
             await self._quorum.append([self._producer_ids(image, first + count)])
         return range(first, first + count)
 
-    def _producer_ids(self, image: MetadataImage, next_producer_id: int) -> ProducerIdsRecord:
+    def _producer_ids(self, image: MetadataImage, next_producer_id: int) -> stored.ProducerIdsRecord:
         broker = image.brokers.get(self._settings.node_id)
         epoch = -1 if broker is None else broker.epoch
-        return ProducerIdsRecord(
+        return stored.ProducerIdsRecord(
             broker_id=self._settings.node_id, broker_epoch=epoch, next_producer_id=next_producer_id
         )
 
@@ -240,7 +242,7 @@ class Controller:
                 allowed = f"levels {low} to {high}" if name in SUPPORTED_FEATURES else "no such feature"
                 raise BrokerError(ErrorCode.INVALID_UPDATE_VERSION, f"{name}={level}: this broker supports {allowed}")
             if not validate_only and image.features.get(name, 0) != level:
-                await self._quorum.append([FeatureLevelRecord(name=name, feature_level=level)])
+                await self._quorum.append([stored.FeatureLevelRecord(name=name, feature_level=level)])
 
     @asynccontextmanager
     async def _changing(self) -> AsyncIterator[MetadataImage]:
@@ -262,22 +264,13 @@ def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Bro
         return error
 
 
-def _missing_features(image: MetadataImage) -> Iterator[FeatureLevelRecord]:
-    """The initial features of a new cluster; nothing for an existing one."""
-    if "metadata.version" not in image.features:
-        for name, level in INITIAL_FEATURES.items():
-            yield FeatureLevelRecord(name=name, feature_level=level)
-
-
-def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Iterator[PartitionChangeRecord]:
+def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Iterator[stored.PartitionChangeRecord]:
     """Make the broker leader of its leaderless partitions; `everywhere` also begins a new epoch where it leads."""
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
             waits = partition.leader_id == NO_LEADER and broker_id in (*partition.isr, *partition.elr)
             if waits or (everywhere and partition.leader_id == broker_id):
                 isr = None if broker_id in partition.isr else [broker_id]
-                yield PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=broker_id, isr=isr)
-
-
-async def _prepare_nothing(_: Sequence[Message]) -> None:
-    """The default of `Controller.prepare`."""
+                yield stored.PartitionChangeRecord(
+                    partition_id=index, topic_id=topic.topic_id, leader=broker_id, isr=isr
+                )

@@ -1,7 +1,7 @@
-"""Effective settings: those the broker was started with, dynamic changes, and the overrides of topics and groups."""
+"""Effective settings: those the broker was started with, dynamic changes, and the overrides of topics."""
 
 from core_broker.cluster.metadata import MetadataImage, ResourceType
-from core_broker.settings import BrokerConfig, BrokerSettings, GroupSettings, TopicSettings
+from core_broker.settings import BrokerConfig, BrokerSettings, TopicSettings
 
 EVERY_BROKER = ""
 """The name of the broker resource that means all brokers."""
@@ -25,8 +25,3 @@ def broker_settings(image: MetadataImage, settings: BrokerSettings) -> BrokerSet
 def topic_settings(image: MetadataImage, topic: str, settings: BrokerSettings) -> TopicSettings:
     """The effective settings of a topic."""
     return TopicSettings.resolve(image.config_of(ResourceType.TOPIC, topic), broker_settings(image, settings))
-
-
-def group_settings(image: MetadataImage, group_id: str, settings: BrokerSettings) -> GroupSettings:
-    """The effective settings of a group of the consumer protocol."""
-    return GroupSettings.resolve(image.config_of(ResourceType.GROUP, group_id), broker_settings(image, settings))

@@ -11,21 +11,7 @@ from typing import Final
 import msgspec
 
 from core_broker.protocol.fields import Message
-from core_broker.protocol.stored.metadata import (
-    BrokerRegistrationChangeRecord,
-    ClearElrRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
-    FenceBrokerRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    RemoveTopicRecord,
-    TopicRecord,
-    UnfenceBrokerRecord,
-    UnregisterBrokerRecord,
-)
+from core_broker.protocol.stored import metadata as stored
 
 NO_LEADER: Final = -1
 _LEADER_UNCHANGED: Final = -2
@@ -143,21 +129,39 @@ class MetadataDraft:
     def apply(self, record: Message) -> None:
         """Apply one record; kinds that this broker has no state for are skipped."""
         match record:
-            case TopicRecord() | RemoveTopicRecord() | PartitionRecord() | PartitionChangeRecord() | ClearElrRecord():
+            case (
+                stored.TopicRecord()
+                | stored.RemoveTopicRecord()
+                | stored.PartitionRecord()
+                | stored.PartitionChangeRecord()
+                | stored.ClearElrRecord()
+            ):
                 self._apply_topic(record)
-            case ConfigRecord():
+            case stored.ConfigRecord():
                 self._apply_config(record)
-            case RegisterBrokerRecord():
-                self._brokers_draft()[record.broker_id] = _broker(record)
-            case UnregisterBrokerRecord():
+            case stored.RegisterBrokerRecord():
+                self._brokers_draft()[record.broker_id] = BrokerImage(
+                    broker_id=record.broker_id,
+                    epoch=record.broker_epoch,
+                    incarnation_id=record.incarnation_id,
+                    endpoints=tuple(
+                        EndpointImage(e.name, e.host, e.port, e.security_protocol) for e in record.end_points
+                    ),
+                    rack=record.rack,
+                    is_fenced=record.fenced,
+                    in_controlled_shutdown=record.in_controlled_shutdown,
+                    log_dirs=tuple(record.log_dirs),
+                    features=tuple((f.name, f.min_supported_version, f.max_supported_version) for f in record.features),
+                )
+            case stored.UnregisterBrokerRecord():
                 self._brokers_draft().pop(record.broker_id, None)
-            case BrokerRegistrationChangeRecord():
+            case stored.BrokerRegistrationChangeRecord():
                 self._change_broker(record)
-            case FenceBrokerRecord() | UnfenceBrokerRecord():
-                self._set_broker(record.id, is_fenced=isinstance(record, FenceBrokerRecord))
-            case FeatureLevelRecord():
+            case stored.FenceBrokerRecord() | stored.UnfenceBrokerRecord():
+                self._set_broker(record.id, is_fenced=isinstance(record, stored.FenceBrokerRecord))
+            case stored.FeatureLevelRecord():
                 self._apply_feature(record)
-            case ProducerIdsRecord():
+            case stored.ProducerIdsRecord():
                 self._next_producer_id = record.next_producer_id
             case _:
                 pass
@@ -180,21 +184,38 @@ class MetadataDraft:
     # -- topics --
 
     def _apply_topic(
-        self, record: TopicRecord | RemoveTopicRecord | PartitionRecord | PartitionChangeRecord | ClearElrRecord
+        self,
+        record: stored.TopicRecord
+        | stored.RemoveTopicRecord
+        | stored.PartitionRecord
+        | stored.PartitionChangeRecord
+        | stored.ClearElrRecord,
     ) -> None:
         match record:
-            case TopicRecord():
+            case stored.TopicRecord():
                 self._put_topic(TopicImage(record.name, record.topic_id, {}))
-            case RemoveTopicRecord():
+            case stored.RemoveTopicRecord():
                 self._remove_topic(record.topic_id)
-            case PartitionRecord():
+            case stored.PartitionRecord():
                 if (partitions := self._partitions_draft(record.topic_id)) is not None:
-                    partitions[record.partition_id] = _partition(record)
-            case PartitionChangeRecord():
+                    partitions[record.partition_id] = PartitionImage(
+                        replicas=tuple(record.replicas),
+                        isr=tuple(record.isr),
+                        leader_id=record.leader,
+                        leader_epoch=record.leader_epoch,
+                        partition_epoch=record.partition_epoch,
+                        elr=tuple(record.eligible_leader_replicas or ()),
+                        last_known_elr=tuple(record.last_known_elr or ()),
+                        adding_replicas=tuple(record.adding_replicas),
+                        removing_replicas=tuple(record.removing_replicas),
+                        leader_recovery_state=record.leader_recovery_state,
+                        directories=tuple(record.directories),
+                    )
+            case stored.PartitionChangeRecord():
                 partitions = self._partitions_draft(record.topic_id)
                 if partitions is not None and record.partition_id in partitions:
                     partitions[record.partition_id] = _apply_change(partitions[record.partition_id], record)
-            case ClearElrRecord():
+            case stored.ClearElrRecord():
                 self._clear_elr(record.topic_name)
 
     def _topics_draft(self) -> dict[str, TopicImage]:
@@ -249,7 +270,7 @@ class MetadataDraft:
         if broker_id in brokers:
             brokers[broker_id] = msgspec.structs.replace(brokers[broker_id], **changes)
 
-    def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
+    def _change_broker(self, record: stored.BrokerRegistrationChangeRecord) -> None:
         changes: dict[str, object] = {}
         if record.fenced:
             changes["is_fenced"] = record.fenced > 0
@@ -264,7 +285,7 @@ class MetadataDraft:
             self._configs = dict(self._image.configs)
         return self._configs
 
-    def _apply_config(self, record: ConfigRecord) -> None:
+    def _apply_config(self, record: stored.ConfigRecord) -> None:
         configs = self._configs_draft()
         resource = (record.resource_type, record.resource_name)
         if resource not in self._own_configs:
@@ -278,7 +299,7 @@ class MetadataDraft:
             del configs[resource]
             self._own_configs.discard(resource)
 
-    def _apply_feature(self, record: FeatureLevelRecord) -> None:
+    def _apply_feature(self, record: stored.FeatureLevelRecord) -> None:
         if self._features is None:
             self._features = dict(self._image.features)
         if record.feature_level:
@@ -287,37 +308,7 @@ class MetadataDraft:
             self._features.pop(record.name, None)
 
 
-def _broker(record: RegisterBrokerRecord) -> BrokerImage:
-    return BrokerImage(
-        broker_id=record.broker_id,
-        epoch=record.broker_epoch,
-        incarnation_id=record.incarnation_id,
-        endpoints=tuple(EndpointImage(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
-        rack=record.rack,
-        is_fenced=record.fenced,
-        in_controlled_shutdown=record.in_controlled_shutdown,
-        log_dirs=tuple(record.log_dirs),
-        features=tuple((f.name, f.min_supported_version, f.max_supported_version) for f in record.features),
-    )
-
-
-def _partition(record: PartitionRecord) -> PartitionImage:
-    return PartitionImage(
-        replicas=tuple(record.replicas),
-        isr=tuple(record.isr),
-        leader_id=record.leader,
-        leader_epoch=record.leader_epoch,
-        partition_epoch=record.partition_epoch,
-        elr=tuple(record.eligible_leader_replicas or ()),
-        last_known_elr=tuple(record.last_known_elr or ()),
-        adding_replicas=tuple(record.adding_replicas),
-        removing_replicas=tuple(record.removing_replicas),
-        leader_recovery_state=record.leader_recovery_state,
-        directories=tuple(record.directories),
-    )
-
-
-def _apply_change(old: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:
+def _apply_change(old: PartitionImage, record: stored.PartitionChangeRecord) -> PartitionImage:
     """Apply a change: every change raises the partition epoch, and one that names a leader the leader epoch, too."""
     has_leader = record.leader != _LEADER_UNCHANGED
     return PartitionImage(

@@ -5,20 +5,10 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
-from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage
+from core_broker.cluster.metadata import MetadataImage, PartitionImage
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.primitives import DecodeError, read_uvarint, type_of_buffer, uvarint
 from core_broker.protocol.stored import metadata as stored
-from core_broker.protocol.stored.metadata import (
-    BrokerEndpoint,
-    BrokerFeature,
-    ConfigRecord,
-    FeatureLevelRecord,
-    PartitionRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    TopicRecord,
-)
 
 log = logging.getLogger(__name__)
 
@@ -63,43 +53,39 @@ def records_of(image: MetadataImage) -> Iterator[Message]:
     """The records that rebuild an image, as in a snapshot."""
     # metadata.version comes first: it tells a reader whether it can decode the rest.
     for name, level in sorted(image.features.items(), key=lambda item: (item[0] != "metadata.version", item[0])):
-        yield FeatureLevelRecord(name=name, feature_level=level)
+        yield stored.FeatureLevelRecord(name=name, feature_level=level)
     for broker in image.brokers.values():
-        yield _broker_record(broker)
+        yield stored.RegisterBrokerRecord(
+            broker_id=broker.broker_id,
+            incarnation_id=broker.incarnation_id,
+            broker_epoch=broker.epoch,
+            end_points=[
+                stored.BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
+                for e in broker.endpoints
+            ],
+            features=[
+                stored.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, low, high in broker.features
+            ],
+            rack=broker.rack,
+            fenced=broker.is_fenced,
+            in_controlled_shutdown=broker.in_controlled_shutdown,
+            log_dirs=list(broker.log_dirs),
+        )
     for topic in image.topics.values():
-        yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
+        yield stored.TopicRecord(name=topic.name, topic_id=topic.topic_id)
         for index, partition in topic.partitions.items():
             yield partition_record(topic.topic_id, index, partition)
     for (resource_type, resource_name), config in image.configs.items():
         for name, value in config.items():
-            yield ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
+            yield stored.ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
     if image.next_producer_id:
-        yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+        yield stored.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
 
 
-def _broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
-    return RegisterBrokerRecord(
-        broker_id=broker.broker_id,
-        incarnation_id=broker.incarnation_id,
-        broker_epoch=broker.epoch,
-        end_points=[
-            BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
-            for e in broker.endpoints
-        ],
-        features=[
-            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, low, high in broker.features
-        ],
-        rack=broker.rack,
-        fenced=broker.is_fenced,
-        in_controlled_shutdown=broker.in_controlled_shutdown,
-        log_dirs=list(broker.log_dirs),
-    )
-
-
-def partition_record(topic_id: bytes, index: int, partition: PartitionImage) -> PartitionRecord:
+def partition_record(topic_id: bytes, index: int, partition: PartitionImage) -> stored.PartitionRecord:
     """The record that creates a partition in the state of its image."""
-    return PartitionRecord(
+    return stored.PartitionRecord(
         partition_id=index,
         topic_id=topic_id,
         replicas=list(partition.replicas),

@@ -12,13 +12,7 @@ from core_broker.log.partition_log import PartitionLog
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.fields import Message
-from core_broker.protocol.stored.metadata import (
-    ConfigRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    RemoveTopicRecord,
-    TopicRecord,
-)
+from core_broker.protocol.stored import metadata as stored
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings, TopicSettings
 
@@ -50,6 +44,8 @@ class Partitions:
         """Called when this broker becomes the leader of a partition in a new epoch."""
         self.on_removed: list[PartitionListener] = []
         self.on_topics_removed: list[Callable[[Sequence[str]], None]] = []
+        # From now on only committed records are deleted or cleaned.
+        logs.high_watermark_of = self.high_watermark_of
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._partitions.values())
@@ -86,10 +82,12 @@ class Partitions:
 
     async def prepare(self, records: Sequence[Message]) -> None:
         """Create the files of many new partitions in a thread, before their records are committed."""
-        names = self._names | {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
+        names = self._names | {
+            record.topic_id: record.name for record in records if isinstance(record, stored.TopicRecord)
+        }
         new: dict[bytes, list[int]] = {}
         for record in records:
-            if isinstance(record, PartitionRecord) and self._local_id in record.replicas:
+            if isinstance(record, stored.PartitionRecord) and self._local_id in record.replicas:
                 new.setdefault(record.topic_id, []).append(record.partition_id)
         if sum(map(len, new.values())) >= _PREPARED_MIN:
             for topic_id, partitions in new.items():
@@ -100,13 +98,13 @@ class Partitions:
         touched: dict[bytes, None] = {}
         for record in records:
             match record:
-                case TopicRecord() | PartitionRecord() | PartitionChangeRecord():
+                case stored.TopicRecord() | stored.PartitionRecord() | stored.PartitionChangeRecord():
                     touched[record.topic_id] = None
-                case RemoveTopicRecord():
+                case stored.RemoveTopicRecord():
                     self._remove_topic(record.topic_id)
-                case ConfigRecord() if record.resource_type == ResourceType.TOPIC:
+                case stored.ConfigRecord() if record.resource_type == ResourceType.TOPIC:
                     self._reconfigure(image, record.resource_name)
-                case ConfigRecord() if record.resource_type == ResourceType.BROKER:
+                case stored.ConfigRecord() if record.resource_type == ResourceType.BROKER:
                     for name in image.topics:
                         self._reconfigure(image, name)
                 case _:

@@ -87,7 +87,6 @@ class MetadataQuorum:
         self._settings = settings
         self._clock = clock
         self._second_copy_seconds = second_copy_seconds
-        self._log: PartitionLog | None = None
         self._listeners: list[MetadataListener] = []
         self._pending: deque[_Proposal] = deque()
         self._idle_waiters: list[asyncio.Future[None]] = []
@@ -112,7 +111,7 @@ class MetadataQuorum:
     @property
     def end_offset(self) -> int:
         """The offset that the next record gets."""
-        return self._open_log().end_offset
+        return self._log.end_offset
 
     @property
     def high_watermark(self) -> int:
@@ -153,7 +152,7 @@ class MetadataQuorum:
             await asyncio.wait([self._snapshot_task], timeout=_COMMIT_TIMEOUT_SECONDS)
         if self._failure is None and self._bytes_since_snapshot:
             self._snapshot_now()
-        self._open_log().close()
+        self._log.close()
 
     def _open(self) -> PartitionLog:
         settings = TopicSettings(
@@ -184,7 +183,7 @@ class MetadataQuorum:
 
     def _replay(self) -> int:
         """Replay the log from the image's offset to its end; returns the number of bytes."""
-        partition_log = self._open_log()
+        partition_log = self._log
         draft = MetadataDraft(self.image)
         offset, epoch, size = self.image.offset, self.image.epoch, 0
         for header, batch in partition_log.read_batches(offset + 1, partition_log.end_offset):
@@ -217,7 +216,7 @@ class MetadataQuorum:
         voters = [Voter(voter_id=self.node_id)]
         message = LeaderChangeMessage(leader_id=self.node_id, voters=voters, granting_voters=voters)
         record = snapshots.control_record(snapshots.CONTROL_LEADER_CHANGE, message, version=0, timestamp_ms=self._now())
-        partition_log = self._open_log()
+        partition_log = self._log
         result = partition_log.append(
             build_batch([record], is_control=True), leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR
         )
@@ -231,7 +230,16 @@ class MetadataQuorum:
 
         If the caller is cancelled meanwhile, the records are committed all the same.
         """
-        proposal = self._propose(records)
+        if self._failure is not None:
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
+        now = self._now()
+        batch = build_batch([Record(timestamp=now, value=encode_record(record)) for record in records])
+        result = self._log.append(batch, leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR)
+        self._bytes_since_snapshot += len(batch)
+        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        proposal = _Proposal(result.first_offset, result.last_offset, records, committed)
+        self._pending.append(proposal)
+        self._flush_soon()
         try:
             async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
                 return await proposal.committed
@@ -250,24 +258,11 @@ class MetadataQuorum:
         except TimeoutError:
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log was not synced to disk in time") from None
 
-    def _propose(self, records: Sequence[Message]) -> _Proposal:
-        if self._failure is not None:
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
-        now = self._now()
-        batch = build_batch([Record(timestamp=now, value=encode_record(record)) for record in records])
-        result = self._open_log().append(batch, leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR)
-        self._bytes_since_snapshot += len(batch)
-        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        proposal = _Proposal(result.first_offset, result.last_offset, records, committed)
-        self._pending.append(proposal)
-        self._flush_soon()
-        return proposal
-
     def _flush_soon(self) -> None:
         if self._is_flushing:
             return
         self._is_flushing = True
-        partition_log = self._open_log()
+        partition_log = self._log
         end_offset = partition_log.end_offset
         flush = asyncio.get_running_loop().run_in_executor(None, partition_log.flush)
         flush.add_done_callback(partial(self._on_flushed, end_offset))
@@ -278,7 +273,14 @@ class MetadataQuorum:
         if flush.cancelled():
             return
         if (error := flush.exception()) is not None:
-            self._fail(error)
+            # After a failed sync the state of the disk is unknown: reject every change until a restart re-reads it.
+            self._failure = f"the metadata log cannot be written: {error}; fix the disk and restart the broker"
+            log.critical("metadata log failed", extra={"reason": str(error)})
+            while self._pending:
+                proposal = self._pending.popleft()
+                if not proposal.committed.done():
+                    proposal.committed.set_exception(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
+            self._release_idle_waiters()
             return
         while self._pending and self._pending[0].last_offset < end_offset:
             self._commit(self._pending.popleft())
@@ -286,7 +288,11 @@ class MetadataQuorum:
             self._flush_soon()
             return
         self._release_idle_waiters()
-        self._snapshot_if_due()
+        if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
+            self._begin_snapshot()
+        elif self._bytes_since_snapshot and self._snapshot_timer is None:
+            delay = self._second_copy_seconds + _SECOND_COPY_SECONDS_PER_TOPIC * len(self.image.topics)
+            self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
 
     def _commit(self, proposal: _Proposal) -> None:
         draft = MetadataDraft(self.image)
@@ -306,16 +312,6 @@ class MetadataQuorum:
         elif failure is not None:
             log.error("metadata listener failed", exc_info=failure)
 
-    def _fail(self, error: BaseException) -> None:
-        """After a failed sync the state of the disk is unknown: reject every change until a restart re-reads it."""
-        self._failure = f"the metadata log cannot be written: {error}; fix the disk and restart the broker"
-        log.critical("metadata log failed", extra={"reason": str(error)})
-        while self._pending:
-            proposal = self._pending.popleft()
-            if not proposal.committed.done():
-                proposal.committed.set_exception(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
-        self._release_idle_waiters()
-
     def _release_idle_waiters(self) -> None:
         waiters, self._idle_waiters = self._idle_waiters, []
         for waiter in waiters:
@@ -328,14 +324,6 @@ class MetadataQuorum:
         """Write a snapshot at start or stop: the next start has less to replay, and a second copy of the state."""
         self._trim_log(snapshots.write_snapshot(self.directory, self.image, timestamp_ms=self._now()))
         self._bytes_since_snapshot = 0
-
-    def _snapshot_if_due(self) -> None:
-        """Write a snapshot now if much has changed, otherwise soon."""
-        if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
-            self._begin_snapshot()
-        elif self._bytes_since_snapshot and self._snapshot_timer is None:
-            delay = self._second_copy_seconds + _SECOND_COPY_SECONDS_PER_TOPIC * len(self.image.topics)
-            self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
 
     def _begin_snapshot(self) -> None:
         """Write a snapshot in a thread; images are immutable, so changes need not wait for it."""
@@ -361,18 +349,13 @@ class MetadataQuorum:
     def _trim_log(self, snapshot: snapshots.SnapshotId) -> None:
         """Delete what no start needs any more: the log below the older of the two snapshots that are kept."""
         oldest = snapshots.delete_old_snapshots(self.directory)
-        partition_log = self._open_log()
+        partition_log = self._log
         partition_log.roll()
         if oldest > partition_log.start_offset:
             partition_log.delete_records_before(oldest)
             partition_log.delete_old_segments(high_watermark=self.high_watermark)
             partition_log.remove_deleted_files(at_once=True)
         log.info("metadata snapshot written", extra={"snapshot": snapshot.file_name, "log_start_offset": oldest})
-
-    def _open_log(self) -> PartitionLog:
-        if self._log is None:
-            raise RuntimeError("the metadata quorum was not started")
-        return self._log
 
     def _now(self) -> int:
         return self._clock.now_ms()

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from core_broker.cluster.metadata import MetadataImage, PartitionImage, ResourceType, TopicImage
+from core_broker.cluster.metadata import MetadataImage, PartitionImage, ResourceType
 from core_broker.cluster.metadata_records import partition_record
 from core_broker.cluster.replica_placement import check_assignment, place
 from core_broker.cluster.topic_rules import check_collision, check_topic_name
@@ -71,7 +71,12 @@ class TopicPlanner:
         if topic.name in self._names:
             raise BrokerError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {topic.name!r} already exists.")
         check_collision(topic.name, self._names)
-        configs = _checked_configs(topic, self._settings)
+        configs: dict[str, str] = {}
+        for key, value in topic.configs.items():
+            if value is None:
+                raise BrokerError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {key}")
+            configs[key] = value
+        TopicSettings.resolve_change(configs, self._settings)
         assignments = self._assignments(topic)
         total = self._partition_count + len(assignments)
         if total > PARTITIONS_PER_CHANGE_MAX:
@@ -133,22 +138,6 @@ def plan_more_partitions(topic: MorePartitions, image: MetadataImage) -> list[Pa
     existing = image.topics.get(topic.name)
     if existing is None:
         raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic {topic.name!r} does not exist.")
-    added = _added_count(topic, existing)
-    first = len(existing.partitions)
-    factor = len(existing.partitions[0].replicas)
-    if topic.assignments is None:
-        chosen: Sequence[Sequence[int]] = place(
-            image.live_brokers(), partition_count=added, replication_factor=factor, first_partition=first
-        )
-    else:
-        chosen = _check_new_assignments(topic.assignments, added, image, replication_factor=factor)
-    return [
-        partition_record(existing.topic_id, first + index, new_partition(replicas))
-        for index, replicas in enumerate(chosen)
-    ]
-
-
-def _added_count(topic: MorePartitions, existing: TopicImage) -> int:
     current = len(existing.partitions)
     if topic.name in INTERNAL_TOPICS:
         # The number of partitions determines the coordinator of a group: the groups would lose their offsets.
@@ -165,21 +154,28 @@ def _added_count(topic: MorePartitions, existing: TopicImage) -> int:
         raise BrokerError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
     if topic.count - current > PARTITIONS_PER_CHANGE_MAX:
         raise _too_many_partitions(topic.count - current)
-    return topic.count - current
-
-
-def _check_new_assignments(
-    assignments: Sequence[Sequence[int]], added: int, image: MetadataImage, *, replication_factor: int
-) -> Sequence[Sequence[int]]:
-    if len(assignments) != added:
-        raise BrokerError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Attempted to add {added} additional partition(s), but only {len(assignments)} assignment(s) "
-            "were specified.",
+    added = topic.count - current
+    first = len(existing.partitions)
+    factor = len(existing.partitions[0].replicas)
+    if topic.assignments is None:
+        chosen: Sequence[Sequence[int]] = place(
+            image.live_brokers(), partition_count=added, replication_factor=factor, first_partition=first
         )
-    for replicas in assignments:
-        check_assignment(replicas, image.brokers, replication_factor=replication_factor)
-    return assignments
+    else:
+        assignments = topic.assignments
+        if len(assignments) != added:
+            raise BrokerError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {added} additional partition(s), but only {len(assignments)} assignment(s) "
+                "were specified.",
+            )
+        for replicas in assignments:
+            check_assignment(replicas, image.brokers, replication_factor=factor)
+        chosen = assignments
+    return [
+        partition_record(existing.topic_id, first + index, new_partition(replicas))
+        for index, replicas in enumerate(chosen)
+    ]
 
 
 def internal_topic(name: str, settings: BrokerSettings, *, broker_count: int) -> NewTopic:
@@ -234,16 +230,6 @@ def _creation_records(topic: CreatedTopic, assignments: Sequence[Sequence[int]])
         partition_record(topic.topic_id, index, new_partition(replicas)) for index, replicas in enumerate(assignments)
     )
     return records
-
-
-def _checked_configs(topic: NewTopic, settings: BrokerSettings) -> dict[str, str]:
-    configs: dict[str, str] = {}
-    for key, value in topic.configs.items():
-        if value is None:
-            raise BrokerError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {key}")
-        configs[key] = value
-    TopicSettings.resolve_change(configs, settings)
-    return configs
 
 
 def _too_many_partitions(count: int) -> BrokerError:

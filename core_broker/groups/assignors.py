@@ -48,7 +48,8 @@ def assign_uniform(
         return {}
     topics = subscriptions[members[0]]
     if all(subscription == topics for subscription in subscriptions.values()):
-        shares = _share_equally(members, _places(topics, partition_counts), current)
+        places = [(topic, partition) for topic in sorted(topics) for partition in range(partition_counts[topic])]
+        shares = _share_equally(members, places, current)
     else:
         shares = _share_by_subscription(subscriptions, partition_counts, current)
     return {member: _assignment(shares[member]) for member in members}
@@ -99,7 +100,12 @@ def _share_equally(
         del share[quota:]
         if len(share) < quota:
             room.append((member, quota - len(share)))
-    _deal(sorted(free), room, shares)
+    # Round-robin, so that the partitions of one topic go to different members.
+    for place in sorted(free):
+        member, left = room.popleft()
+        shares[member].append(place)
+        if left > 1:
+            room.append((member, left - 1))
     return shares
 
 
@@ -114,17 +120,6 @@ def _claim(assignment: Assignment, free: set[_TopicPartition]) -> list[_TopicPar
     claimed.sort(key=lambda place: (place[1], place[0]))
     free.difference_update(claimed)
     return claimed
-
-
-def _deal(
-    places: Iterable[_TopicPartition], room: deque[tuple[str, int]], shares: dict[str, list[_TopicPartition]]
-) -> None:
-    """Distribute round-robin, so that the partitions of one topic go to different members."""
-    for place in places:
-        member, left = room.popleft()
-        shares[member].append(place)
-        if left > 1:
-            room.append((member, left - 1))
 
 
 # --- uniform, members with different topics --------------------------------------------------------------------------
@@ -236,10 +231,6 @@ def _readers(subscriptions: Mapping[str, AbstractSet[bytes]]) -> dict[bytes, lis
         for topic in subscriptions[member]:
             readers[topic].append(member)
     return {topic: readers[topic] for topic in sorted(readers)}
-
-
-def _places(topics: Iterable[bytes], partition_counts: Mapping[bytes, int]) -> list[_TopicPartition]:
-    return [(topic, partition) for topic in sorted(topics) for partition in range(partition_counts[topic])]
 
 
 def _assignment(places: Iterable[_TopicPartition]) -> Assignment:

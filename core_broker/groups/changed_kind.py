@@ -15,10 +15,9 @@ from core_broker.groups.classic_member import Member
 from core_broker.groups.classic_roster import Roster
 from core_broker.groups.classic_subscription import by_topic_id, read_assignment, read_subscription, write_assignment
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
-from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
-from core_broker.groups.partition_owners import PartitionOwners
+from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState, PartitionOwners
+from core_broker.groups.group import StoredRecord
 from core_broker.groups.records import group_record
-from core_broker.groups.shape import StoredRecord
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.primitives import DecodeError
 from core_broker.protocol.stored.groups import GroupMetadataValue
@@ -121,7 +120,17 @@ def downgrade_group(
     assignments = {}
     for member in group.members.values():
         if member.classic is not None and member.member_id not in leaving:
-            roster.add(_member(member, member.classic))
+            roster.add(
+                Member(
+                    member_id=member.member_id,
+                    instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    session_timeout_ms=member.classic.session_timeout_ms,
+                    rebalance_timeout_ms=member.rebalance_timeout_ms,
+                    protocols=member.classic.protocols,
+                )
+            )
             assignments[member.member_id] = write_assignment(
                 _owned_partitions(member), topics, member.classic.protocols[0][1]
             )
@@ -138,18 +147,6 @@ def downgrade_group(
     for member_id, classic_member in into.members.items():
         classic_member.protocols = roster.members[member_id].protocols  # the log has only the selected one
     return Downgrade(into, [*group.tombstones(), group_record(group.group_id, value)])
-
-
-def _member(member: ConsumerMember, classic: ClassicSide) -> Member:
-    return Member(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        session_timeout_ms=classic.session_timeout_ms,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        protocols=classic.protocols,
-    )
 
 
 def _owned_partitions(member: ConsumerMember) -> Assignment:

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.groups.classic_answers import Answers
 from core_broker.groups.classic_member import (
     Action,
+    Answers,
     Join,
     Member,
     State,
@@ -27,8 +27,8 @@ from core_broker.groups.classic_member import (
 )
 from core_broker.groups.classic_roster import Roster
 from core_broker.groups.classic_subscription import subscribed_topics
+from core_broker.groups.group import GroupKind, StoredRecord
 from core_broker.groups.records import group_key
-from core_broker.groups.shape import GroupKind, StoredRecord
 from core_broker.protocol.messages.join_group import JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupResponse
 from core_broker.protocol.stored.groups import GroupMetadataValue
@@ -161,11 +161,27 @@ class ClassicGroup:
         if self.state is State.DEAD:
             self._answers.refuse_join(event, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         elif not self._has_room_for(event.member_id):
-            self._reject_for_size(event)
+            member = self.members.get(event.member_id)
+            if member is not None:
+                self._remove(member)
+            self._answers.refuse_join(event, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
         elif not self._roster.supports(event, self.protocol_type):
             self._answers.refuse_join(event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         elif not event.member_id:
-            self._join_new(event)
+            member_id = event.fresh_member_id
+            if event.instance_id is not None:
+                former_id = self._roster.static_ids.get(event.instance_id)
+                if former_id is None:
+                    self._add(event, member_id)
+                else:
+                    self._replace_static(event, former_id)
+            elif event.must_know_its_id:
+                if len(self._pending) >= PENDING_MEMBERS_MAX:
+                    del self._pending[next(iter(self._pending))]
+                self._pending[member_id] = self._clock.monotonic() + event.session_timeout_ms / 1000
+                self._answers.refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+            else:
+                self._add(event, member_id)
         else:
             self._join_known(event)
         self._complete_join_if_ready()
@@ -182,28 +198,6 @@ class ClassicGroup:
                 member is not None and member.join_ticket is not None
             ) or self._roster.waiting_count() < self._limits.size_max
         return member is not None or len(self.members) < self._limits.size_max
-
-    def _reject_for_size(self, event: Join) -> None:
-        member = self.members.get(event.member_id)
-        if member is not None:
-            self._remove(member)
-        self._answers.refuse_join(event, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-
-    def _join_new(self, event: Join) -> None:
-        member_id = event.fresh_member_id
-        if event.instance_id is not None:
-            former_id = self._roster.static_ids.get(event.instance_id)
-            if former_id is None:
-                self._add(event, member_id)
-            else:
-                self._replace_static(event, former_id)
-        elif event.must_know_its_id:
-            if len(self._pending) >= PENDING_MEMBERS_MAX:
-                del self._pending[next(iter(self._pending))]
-            self._pending[member_id] = self._clock.monotonic() + event.session_timeout_ms / 1000
-            self._answers.refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
-        else:
-            self._add(event, member_id)
 
     def _join_known(self, event: Join) -> None:
         if event.member_id in self._pending and event.instance_id is None:
@@ -292,7 +286,10 @@ class ClassicGroup:
             return  # it has left, or a rebalance has begun that will answer it
         if error is not ErrorCode.NONE:
             self._answers.refuse_waiting_join(member, error)
-            self._undo_rejoin(rejoin, member)
+            former = self._swap_static(member.member_id, rejoin.former.member_id)
+            former.protocols = rejoin.former.protocols
+            former.session_timeout_ms = rejoin.former.session_timeout_ms
+            former.rebalance_timeout_ms = rejoin.former.rebalance_timeout_ms
             return
         ticket, member.join_ticket = member.join_ticket, None
         self._extend(member)
@@ -302,12 +299,6 @@ class ClassicGroup:
         else:
             # Before KIP-814 the response must not name it as the leader, or it would send an unused assignment.
             self._answer_join(ticket, member, with_members=False, leader_id=rejoin.former_leader_id)
-
-    def _undo_rejoin(self, rejoin: StaticRejoin, member: Member) -> None:
-        former = self._swap_static(member.member_id, rejoin.former.member_id)
-        former.protocols = rejoin.former.protocols
-        former.session_timeout_ms = rejoin.former.session_timeout_ms
-        former.rebalance_timeout_ms = rejoin.former.rebalance_timeout_ms
 
     # --- the rebalance -----------------------------------------------------------------------------------------------
 
@@ -361,30 +352,24 @@ class ClassicGroup:
             return
         self.generation += 1
         if self.members:
-            self._begin_generation()
+            self.protocol_name = self._roster.select_protocol()
+            self._topics = self._subscribed_topics()
+            self._is_storing = False
+            self._enter(State.COMPLETING_REBALANCE)
+            self._pending_sync = set(self.members)
+            self._sync_deadline = self._clock.monotonic() + self._roster.rebalance_timeout_ms() / 1000
+            for member in self.members.values():
+                if member.join_ticket is None:
+                    continue
+                ticket, member.join_ticket = member.join_ticket, None
+                member.is_new = False
+                self._extend(member)
+                self._answer_join(ticket, member, with_members=True)
         else:
-            self._become_empty()
-
-    def _begin_generation(self) -> None:
-        self.protocol_name = self._roster.select_protocol()
-        self._topics = self._subscribed_topics()
-        self._is_storing = False
-        self._enter(State.COMPLETING_REBALANCE)
-        self._pending_sync = set(self.members)
-        self._sync_deadline = self._clock.monotonic() + self._roster.rebalance_timeout_ms() / 1000
-        for member in self.members.values():
-            if member.join_ticket is None:
-                continue
-            ticket, member.join_ticket = member.join_ticket, None
-            member.is_new = False
-            self._extend(member)
-            self._answer_join(ticket, member, with_members=True)
-
-    def _become_empty(self) -> None:
-        self.protocol_name = None
-        self._topics = self._subscribed_topics()
-        self._enter(State.EMPTY)
-        self._answers.store(self._store())
+            self.protocol_name = None
+            self._topics = self._subscribed_topics()
+            self._enter(State.EMPTY)
+            self._answers.store(self._store())
 
     def _subscribed_topics(self) -> frozenset[str] | None:
         if self.protocol_type != CONSUMER_PROTOCOL:
@@ -407,7 +392,12 @@ class ClassicGroup:
             self._extend(member)
             self._answer_sync(event.ticket, member)
         else:
-            self._await_assignment(member, event)
+            self._answers.refuse_waiting_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
+            member.sync_ticket = event.ticket
+            if member.member_id == self.leader_id and not self._is_storing:
+                self._is_storing = True
+                assignments = {member_id: event.assignments.get(member_id, b"") for member_id in self.members}
+                self._answers.store(self._store(assignments=assignments))
         return self._answers.take()
 
     def _check_sync(self, event: Sync) -> ErrorCode:
@@ -424,14 +414,6 @@ class ClassicGroup:
         ):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return ErrorCode.REBALANCE_IN_PROGRESS if self.state is State.PREPARING_REBALANCE else ErrorCode.NONE
-
-    def _await_assignment(self, member: Member, event: Sync) -> None:
-        self._answers.refuse_waiting_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
-        member.sync_ticket = event.ticket
-        if member.member_id == self.leader_id and not self._is_storing:
-            self._is_storing = True
-            assignments = {member_id: event.assignments.get(member_id, b"") for member_id in self.members}
-            self._answers.store(self._store(assignments=assignments))
 
     def on_stored(self, store: StoreGroup, error: ErrorCode) -> list[Action]:
         """The group was written, or the write failed."""
@@ -509,21 +491,18 @@ class ClassicGroup:
         for member in [m for m in self.members.values() if m.can_expire and m.deadline <= now]:
             self._remove_and_rebalance(member)
         if self._sync_deadline is not None and self._sync_deadline <= now:
-            self._expire_syncs()
+            # Members that joined the generation but never sent a SyncGroup are removed.
+            self._sync_deadline = None
+            late = [self.members[member_id] for member_id in self._pending_sync if member_id in self.members]
+            self._pending_sync.clear()
+            for member in late:
+                self._remove(member)
+            if late:
+                self._prepare_rebalance()
         if self.state is State.PREPARING_REBALANCE and self._join_deadline <= now:
             self._on_join_deadline()
         self._complete_join_if_ready()
         return self._answers.take()
-
-    def _expire_syncs(self) -> None:
-        """Remove members that joined the generation but never sent a SyncGroup."""
-        self._sync_deadline = None
-        late = [self.members[member_id] for member_id in self._pending_sync if member_id in self.members]
-        self._pending_sync.clear()
-        for member in late:
-            self._remove(member)
-        if late:
-            self._prepare_rebalance()
 
     def _remove_and_rebalance(self, member: Member) -> None:
         self._remove(member)

@@ -4,16 +4,17 @@ import asyncio
 import itertools
 import logging
 import uuid
-from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.background import Background
-from core_broker.groups.classic_group import ClassicGroup, GroupLimits
+from core_broker.groups.classic_group import ClassicGroup
 from core_broker.groups.classic_member import Action, AnswerJoin, AnswerSync, Join, StoreGroup, Sync, Ticket
+from core_broker.groups.consumer_groups import ConsumerGroups
+from core_broker.groups.group import Group
 from core_broker.groups.records import group_record
-from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupOwner, GroupShard
+from core_broker.groups.shard import Shard, ShardOwner
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -35,17 +36,10 @@ _Response = JoinGroupResponse | SyncGroupResponse
 class ClassicGroups:
     """The classic groups of all shards that this broker coordinates."""
 
-    def __init__(
-        self,
-        owner: GroupOwner,
-        background: Background,
-        limits: GroupLimits,
-        consumer_groups: Callable[[], ConsumerGroupsPart | None],
-    ) -> None:
+    def __init__(self, owner: ShardOwner, background: Background, consumer_groups: ConsumerGroups) -> None:
         self._owner = owner
-        self._consumer_groups = consumer_groups
         self._background = background
-        self._limits = limits
+        self._consumer_groups = consumer_groups
         self._tickets = itertools.count()
         self._waiting: dict[Ticket, asyncio.Future[_Response]] = {}
 
@@ -55,9 +49,8 @@ class ClassicGroups:
         """Join a group; returns when the generation begins. Raises BrokerError."""
         shard = self._owner.shard_for(request.group_id)
         self._check_join(request)
-        host = self._host(shard, request.group_id)
-        if host is not None:
-            return await host.join_classic(
+        if self._consumer_groups.has_members(shard, request.group_id):
+            return await self._consumer_groups.join_classic(
                 request, api_version=api_version, client_id=client_id, client_host=client_host
             )
         group = self._group_to_join(shard, request)
@@ -84,10 +77,11 @@ class ClassicGroups:
     async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
         """Request an assignment; the leader sends all of them. Returns when they are stored."""
         shard = self._owner.shard_for(request.group_id)
-        host = self._host(shard, request.group_id)
-        if host is not None:
-            return host.sync_classic(request)
-        group = self._existing(shard, request.group_id)
+        if self._consumer_groups.has_members(shard, request.group_id):
+            return self._consumer_groups.sync_classic(request)
+        group = shard.groups.get(request.group_id)
+        if not isinstance(group, ClassicGroup):
+            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID)
         ticket = next(self._tickets)
         event = Sync(
             ticket=ticket,
@@ -108,19 +102,18 @@ class ClassicGroups:
         group = shard.groups.get(group_id)
         if isinstance(group, ClassicGroup):
             return group.heartbeat(member_id, generation, instance_id)
-        host = self._host(shard, group_id)
-        if host is not None:
-            return host.heartbeat_classic(group_id, member_id, generation, instance_id)
+        if self._consumer_groups.has_members(shard, group_id):
+            return self._consumer_groups.heartbeat_classic(group_id, member_id, generation, instance_id)
         return ErrorCode.UNKNOWN_MEMBER_ID
 
     async def leave(self, group_id: str, members: list[tuple[str, str | None]]) -> list[ErrorCode]:
         """Remove members, each given by member id, instance id, or both; returns the error of each."""
         shard = self._owner.shard_for(group_id)
         group = shard.groups.get(group_id)
+        if self._consumer_groups.has_members(shard, group_id):
+            return await self._consumer_groups.leave_classic(group_id, members)
         if not isinstance(group, ClassicGroup):
-            host = self._host(shard, group_id)
-            unknown = [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
-            return unknown if host is None else await host.leave_classic(group_id, members)
+            return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
         errors = []
         for member_id, instance_id in members:
             error, actions = group.leave(member_id, instance_id)
@@ -128,28 +121,17 @@ class ClassicGroups:
             self._perform(shard, group, actions)
         return errors
 
-    def on_deadline(self, shard: GroupShard, group: ClassicGroup) -> None:
+    def on_deadline(self, shard: Shard, group: ClassicGroup) -> None:
         """A deadline of the group has passed."""
         self._perform(shard, group, group.on_time())
 
-    def unload(self, shard: GroupShard, error: ErrorCode) -> None:
-        """Another broker takes over the shard: reject all waiting requests."""
-        for group in shard.groups.values():
-            if isinstance(group, ClassicGroup):
-                self._perform(shard, group, group.unload(error))
-
-    def new_group(self, group_id: str) -> ClassicGroup:
-        """An empty group."""
-        return ClassicGroup(group_id, clock=self._owner.clock, limits=self._limits)
-
-    def _host(self, shard: GroupShard, group_id: str) -> ConsumerGroupsPart | None:
-        """The server of KIP-848 groups, if the group is one and has members: it also serves classic members."""
-        part = self._consumer_groups()
-        return part if part is not None and part.has_members(shard, group_id) else None
+    def reject_waiting(self, shard: Shard, group: ClassicGroup, error: ErrorCode) -> None:
+        """Another broker, or another kind of group, takes over: reject the requests that wait."""
+        self._perform(shard, group, group.unload(error))
 
     # --- finding the group -------------------------------------------------------------------------------------------
 
-    def _group_to_join(self, shard: GroupShard, request: JoinGroupRequest) -> ClassicGroup:
+    def _group_to_join(self, shard: Shard, request: JoinGroupRequest) -> ClassicGroup:
         group = shard.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             return group
@@ -162,11 +144,11 @@ class ClassicGroups:
                     f"group {group.group_id} has members of the consumer protocol and accepts no classic members",
                 )
             self._background.start(partial(self._remove_from_log, shard, group))
-        created = self.new_group(request.group_id)
+        created = self._owner.new_classic_group(request.group_id)
         shard.groups[request.group_id] = created
         return created
 
-    async def _remove_from_log(self, shard: GroupShard, group: Group) -> None:
+    async def _remove_from_log(self, shard: Shard, group: Group) -> None:
         try:
             await shard.write(group.tombstones())
         except BrokerError as error:
@@ -174,13 +156,6 @@ class ClassicGroups:
                 "former group could not be removed from the log",
                 extra={"group": group.group_id, "error": error.code.name},
             )
-
-    @staticmethod
-    def _existing(shard: GroupShard, group_id: str) -> ClassicGroup:
-        group = shard.groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
-            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID)
-        return group
 
     def _check_join(self, request: JoinGroupRequest) -> None:
         settings = self._owner.settings
@@ -192,7 +167,7 @@ class ClassicGroups:
             )
         texts = [request.member_id, request.group_instance_id or "", request.protocol_type]
         texts.extend(protocol.name for protocol in request.protocols)
-        if any(_bytes_of(text) > STRING_BYTES_MAX - 64 for text in texts):
+        if any(len(text.encode()) > STRING_BYTES_MAX - 64 for text in texts):
             raise BrokerError(ErrorCode.INVALID_REQUEST, "a name in the request is too long to be stored")
         if sum(len(protocol.metadata) for protocol in request.protocols) > PROTOCOL_BYTES_MAX:
             raise BrokerError(
@@ -201,21 +176,23 @@ class ClassicGroups:
 
     # --- executing actions -------------------------------------------------------------------------------------------
 
-    def _perform(self, shard: GroupShard, group: ClassicGroup, actions: list[Action]) -> None:
+    def _perform(self, shard: Shard, group: ClassicGroup, actions: list[Action]) -> None:
         for action in actions:
             match action:
                 case AnswerJoin() | AnswerSync():
-                    self._answer(action.ticket, action.response)
+                    answer = self._waiting.pop(action.ticket, None)
+                    if answer is not None and not answer.done():
+                        answer.set_result(action.response)
                 case StoreGroup():
                     self._background.start(partial(self._store, shard, group, action))
         self._owner.arm(shard, group)
 
-    async def _store(self, shard: GroupShard, group: ClassicGroup, store: StoreGroup) -> None:
+    async def _store(self, shard: Shard, group: ClassicGroup, store: StoreGroup) -> None:
         error = await self._write_group(shard, group, store)
         self._perform(shard, group, group.on_stored(store, error))
 
     @staticmethod
-    async def _write_group(shard: GroupShard, group: ClassicGroup, store: StoreGroup) -> ErrorCode:
+    async def _write_group(shard: Shard, group: ClassicGroup, store: StoreGroup) -> ErrorCode:
         if shard.groups.get(group.group_id) is not group:
             return ErrorCode.NOT_COORDINATOR  # deleted meanwhile: writing it now would bring it back
         try:
@@ -243,17 +220,8 @@ class ClassicGroups:
         finally:
             self._waiting.pop(ticket, None)
 
-    def _answer(self, ticket: Ticket, response: _Response) -> None:
-        answer = self._waiting.pop(ticket, None)
-        if answer is not None and not answer.done():
-            answer.set_result(response)
-
 
 def _rebalance_timeout_ms(request: JoinGroupRequest, api_version: int) -> int:
     """Before version 1 the session time-out was used for both."""
     timeout_ms = request.rebalance_timeout_ms
     return timeout_ms if api_version >= _REBALANCE_TIMEOUT_SINCE and timeout_ms > 0 else request.session_timeout_ms
-
-
-def _bytes_of(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())

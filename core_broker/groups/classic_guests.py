@@ -49,7 +49,16 @@ class GuestJoin:
         if request.member_id and request.group_instance_id is not None:
             group.known_member(request.member_id, request.group_instance_id)
         protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
-        _check_protocols(group, self.member_id, request.protocol_type, protocols)
+        # All guests must have an assignor in common, as in a classic group.
+        member_id = self.member_id
+        common = {name for name, _ in protocols}
+        for member in group.members.values():
+            if member.classic is not None and member.member_id != member_id:
+                common.intersection_update(name for name, _ in member.classic.protocols)
+        if request.protocol_type != CONSUMER_PROTOCOL or not common:
+            raise BrokerError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported."
+            )
         try:
             subscription = read_subscription(protocols[0][1])
         except DecodeError as error:
@@ -159,15 +168,3 @@ def _must_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
         for topic_id, numbers in target.items()
         for number in numbers
     )
-
-
-def _check_protocols(
-    group: ConsumerGroup, member_id: str, protocol_type: str, protocols: tuple[tuple[str, bytes], ...]
-) -> None:
-    """All guests must have an assignor in common, as in a classic group."""
-    common = {name for name, _ in protocols}
-    for member in group.members.values():
-        if member.classic is not None and member.member_id != member_id:
-            common.intersection_update(name for name, _ in member.classic.protocols)
-    if protocol_type != CONSUMER_PROTOCOL or not common:
-        raise BrokerError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported.")

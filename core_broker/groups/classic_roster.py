@@ -63,7 +63,20 @@ class Roster:
         self.members = {}
         self.static_ids = {}
         for member in stored:
-            self.add(_from_stored(member, protocol_name))
+            self.add(
+                Member(
+                    member_id=member.member_id,
+                    instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    session_timeout_ms=member.session_timeout,
+                    rebalance_timeout_ms=member.rebalance_timeout
+                    if member.rebalance_timeout >= 0
+                    else member.session_timeout,
+                    protocols=((protocol_name, member.subscription),),
+                    assignment=member.assignment,
+                )
+            )
         self.leader_id = leader_id if self.members else None
 
     # --- the rebalance -----------------------------------------------------------------------------------------------
@@ -136,16 +149,3 @@ class Roster:
             )
             for member in self.members.values()
         ]
-
-
-def _from_stored(stored: MemberMetadata, protocol_name: str) -> Member:
-    return Member(
-        member_id=stored.member_id,
-        instance_id=stored.group_instance_id,
-        client_id=stored.client_id,
-        client_host=stored.client_host,
-        session_timeout_ms=stored.session_timeout,
-        rebalance_timeout_ms=stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout,
-        protocols=((protocol_name, stored.subscription),),
-        assignment=stored.assignment,
-    )

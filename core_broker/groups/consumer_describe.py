@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from core_broker.groups.assignors import NOTHING, Assignment
 from core_broker.groups.consumer_group import ConsumerGroup
-from core_broker.groups.consumer_member import ConsumerMember
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.messages import consumer_group_describe as wire
 
@@ -25,25 +24,21 @@ def describe(group: ConsumerGroup, topics: Topics) -> wire.DescribedGroup:
         assignment_epoch=group.target_epoch,
         assignor_name=group.assignor,
         members=[
-            _member(member, group.targets.get(member_id, NOTHING), names)
+            wire.Member(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                rack_id=member.rack_id,
+                member_epoch=member.epoch,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                subscribed_topic_names=sorted(member.subscribed_topic_names),
+                subscribed_topic_regex=member.subscribed_topic_regex or None,
+                assignment=_assignment(member.assigned, names),
+                target_assignment=_assignment(group.targets.get(member_id, NOTHING), names),
+                member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
+            )
             for member_id, member in sorted(group.members.items())
         ],
-    )
-
-
-def _member(member: ConsumerMember, target: Assignment, names: Mapping[bytes, str]) -> wire.Member:
-    return wire.Member(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        rack_id=member.rack_id,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=sorted(member.subscribed_topic_names),
-        subscribed_topic_regex=member.subscribed_topic_regex or None,
-        assignment=_assignment(member.assigned, names),
-        target_assignment=_assignment(target, names),
-        member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
 
 

@@ -23,12 +23,12 @@ from core_broker.groups.consumer_member import (
     ClassicSide,
     ConsumerMember,
     MemberState,
+    PartitionOwners,
     is_subset,
     reconcile,
 )
 from core_broker.groups.consumer_records import Changes, tombstones_of
-from core_broker.groups.partition_owners import PartitionOwners
-from core_broker.groups.shape import GroupKind, StoredRecord
+from core_broker.groups.group import GroupKind, StoredRecord
 from core_broker.groups.subscriptions import Subscriptions, Topics, compile_expression, metadata_hash
 
 _ASSIGNED_AT_ONCE_MEMBERS_MAX: Final = 100
@@ -115,12 +115,20 @@ class ConsumerGroup:
         replaced, member = self._admit(beat)
         is_new = member.member_id not in self.members and replaced is None
         if replaced is not None:
-            self._replace_static(replaced, member)
+            # The same instance under another member id takes over target and partitions.
+            target = self.targets.get(replaced.member_id)
+            self.drop_member(replaced.member_id)
+            self.put_member(member)
+            if target is not None:
+                self.put_target(member.member_id, target)
         updated = _apply_heartbeat(member, beat)
         self.put_member(updated)
         if self._refresh_topics(topics, subscription_changed=is_new or updated.subscription != member.subscription):
             self._bump_epoch()
-        if self.epoch > self.target_epoch and self._is_assignment_due(now):
+        if self.epoch > self.target_epoch and (
+            len(self.members) <= _ASSIGNED_AT_ONCE_MEMBERS_MAX
+            or now >= self._assigned_at + self.limits.assignment_interval_ms / 1000
+        ):
             self._assign(topics, now)
         reconciled = self._reconcile(updated, beat.owned, now)
         self.renew_session(reconciled, now)
@@ -313,24 +321,22 @@ class ConsumerGroup:
     def known_member(self, member_id: str, instance_id: str | None = None) -> ConsumerMember:
         """A member by its id, which must match the instance id if there is one; raises BrokerError."""
         if instance_id is not None:
-            return self._known_static(instance_id, member_id)
+            holder = self.members.get(self._static_members.get(instance_id, ""))
+            if holder is None:
+                raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+            if holder.member_id != member_id:
+                raise BrokerError(
+                    ErrorCode.FENCED_INSTANCE_ID,
+                    f"Static member {member_id} with instance id {instance_id} was fenced by member"
+                    f" {holder.member_id}.",
+                )
+            return holder
         member = self.members.get(member_id)
         if member is None:
             raise BrokerError(
                 ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
             )
         return member
-
-    def _known_static(self, instance_id: str, member_id: str) -> ConsumerMember:
-        holder = self.members.get(self._static_members.get(instance_id, ""))
-        if holder is None:
-            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-        if holder.member_id != member_id:
-            raise BrokerError(
-                ErrorCode.FENCED_INSTANCE_ID,
-                f"Static member {member_id} with instance id {instance_id} was fenced by member {holder.member_id}.",
-            )
-        return holder
 
     def _check_epoch(self, member: ConsumerMember, beat: Heartbeat) -> None:
         if beat.member_epoch in (JOIN_EPOCH, member.epoch):
@@ -347,14 +353,6 @@ class ConsumerGroup:
         )
 
     # --- transitions -------------------------------------------------------------------------------------------------
-
-    def _replace_static(self, old: ConsumerMember, new: ConsumerMember) -> None:
-        """The same instance under another member id: it takes over target and partitions."""
-        target = self.targets.get(old.member_id)
-        self.drop_member(old.member_id)
-        self.put_member(new)
-        if target is not None:
-            self.put_target(new.member_id, target)
 
     def remove_members(self, member_ids: Iterable[str]) -> None:
         """Remove members for good, and bump the epoch to distribute their partitions."""
@@ -378,12 +376,6 @@ class ConsumerGroup:
     def _bump_epoch(self) -> None:
         self.epoch += 1
         self.changes.epoch = True
-
-    def _is_assignment_due(self, now: float) -> bool:
-        return (
-            len(self.members) <= _ASSIGNED_AT_ONCE_MEMBERS_MAX
-            or now >= self._assigned_at + self.limits.assignment_interval_ms / 1000
-        )
 
     def _assign(self, topics: Topics, now: float) -> None:
         """Compute the target assignment of the group epoch."""

@@ -21,20 +21,12 @@ from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
 from core_broker.groups.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from core_broker.groups.consumer_records import Changes, replay_into
 from core_broker.groups.consumer_writes import ConsumerGroupWrites
-from core_broker.groups.group_migration import ClassicPart, GroupMigration
-from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupOwner, GroupShard
+from core_broker.groups.group_migration import GroupMigration
+from core_broker.groups.shard import Shard, ShardOwner
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.fields import Message
+from core_broker.protocol.messages import consumer_group_heartbeat as wire
 from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
-from core_broker.protocol.messages.consumer_group_heartbeat import (
-    Assignment as AssignmentMessage,
-)
-from core_broker.protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatResponseTopicPartitions,
-    TopicPartitions,
-)
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from core_broker.protocol.stored.groups import ConsumerGroupMetadataKey
@@ -55,27 +47,20 @@ GroupOverrides = Callable[[str], Mapping[str, str]]
 
 
 class ConsumerGroups:
-    """The part of the group coordinator for KIP-848; implements `shape.ConsumerGroupsPart`."""
+    """The part of the group coordinator for KIP-848."""
 
-    def __init__(
-        self,
-        owner: GroupOwner,
-        topics: Callable[[], Topics],
-        group_overrides: GroupOverrides = lambda _group_id: {},
-        *,
-        classic: ClassicPart | None = None,
-    ) -> None:
+    def __init__(self, owner: ShardOwner, topics: Callable[[], Topics], group_overrides: GroupOverrides) -> None:
         self._owner = owner
         self._topics = topics
         self._group_overrides = group_overrides
-        self._migration = GroupMigration(owner, topics, classic)
+        self._migration = GroupMigration(owner, topics)
         self._writes = ConsumerGroupWrites(owner.clock)
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
-    ) -> ConsumerGroupHeartbeatResponse:
+        self, request: wire.ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
+    ) -> wire.ConsumerGroupHeartbeatResponse:
         """Process one heartbeat; raises BrokerError."""
         _check_request(request, version, self._owner.settings)
         shard = self._owner.shard_for(request.group_id)
@@ -85,14 +70,26 @@ class ConsumerGroups:
         else:
             group = self._find_or_create(shard, request)
             answer = await self._process(shard, group, _heartbeat(request, client_id, client_host))
-        return _response(answer, group.limits.heartbeat_interval_ms)
+        response = wire.ConsumerGroupHeartbeatResponse(
+            member_id=answer.member_id,
+            member_epoch=answer.member_epoch,
+            heartbeat_interval_ms=group.limits.heartbeat_interval_ms,
+        )
+        if answer.assignment is not None:
+            response.assignment = wire.Assignment(
+                [
+                    wire.ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(partitions))
+                    for topic_id, partitions in answer.assignment.items()
+                ]
+            )
+        return response
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Describe one group; raises BrokerError if it is not a KIP-848 group or not coordinated here."""
         return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
 
     async def _leave(
-        self, shard: GroupShard, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
+        self, shard: Shard, group: ConsumerGroup, request: wire.ConsumerGroupHeartbeatRequest
     ) -> HeartbeatAnswer:
         member = group.known_member(request.member_id, request.instance_id)
         is_final = request.member_epoch != STATIC_LEAVE_EPOCH
@@ -102,7 +99,7 @@ class ConsumerGroups:
         await self._writes.store(shard, group)
         return answer
 
-    async def _process(self, shard: GroupShard, group: ConsumerGroup, beat: Heartbeat) -> HeartbeatAnswer:
+    async def _process(self, shard: Shard, group: ConsumerGroup, beat: Heartbeat) -> HeartbeatAnswer:
         """Pass a heartbeat to the group, register the group if it is new, and store the changes."""
         group.limits = self._limits(group.group_id)
         deadline = group.next_deadline()
@@ -124,8 +121,11 @@ class ConsumerGroups:
 
     # --- members of the classic protocol (see classic_guests.py) -----------------------------------------------------
 
-    def has_members(self, shard: GroupShard, group_id: str) -> bool:
-        """Whether classic requests for a group are served here."""
+    def has_members(self, shard: Shard, group_id: str) -> bool:
+        """Whether it is a KIP-848 group with members: then the methods below serve its classic requests.
+
+        So an active group can migrate one member at a time. All four raise BrokerError.
+        """
         group = shard.groups.get(group_id)
         return isinstance(group, ConsumerGroup) and not group.is_empty
 
@@ -166,9 +166,9 @@ class ConsumerGroups:
             await self._writes.store(shard, group)
         return errors
 
-    # --- shape.ConsumerGroupsPart ------------------------------------------------------------------------------------
+    # --- what the coordinator calls ----------------------------------------------------------------------------------
 
-    def replay(self, shard: GroupShard, key: Message, value: Message | None) -> None:
+    def replay(self, shard: Shard, key: Message, value: Message | None) -> None:
         """Apply one record of key types 3 to 16 while a shard loads."""
         group_id: str = key.group_id  # type: ignore[attr-defined]  # every key of a KIP-848 record has it
         group = shard.groups.get(group_id)
@@ -180,7 +180,7 @@ class ConsumerGroups:
             group = shard.groups[group_id] = ConsumerGroup(group_id, self._limits(group_id))
         replay_into(group, key, value)
 
-    def on_loaded(self, shard: GroupShard) -> None:
+    def on_loaded(self, shard: Shard) -> None:
         """All records were replayed: restart the sessions."""
         now = self._owner.clock.monotonic()
         for group in list(shard.groups.values()):
@@ -189,9 +189,9 @@ class ConsumerGroups:
                 group.restart_timers(now)
                 self._owner.arm(shard, group)
 
-    async def on_deadline(self, shard: GroupShard, group: Group) -> None:
-        """Remove members whose session expired or that did not revoke in time."""
-        if not isinstance(group, ConsumerGroup) or shard.groups.get(group.group_id) is not group:
+    async def on_deadline(self, shard: Shard, group: ConsumerGroup) -> None:
+        """Remove members whose session expired or that did not revoke in time; the coordinator arms the group again."""
+        if shard.groups.get(group.group_id) is not group:
             return
         now = self._owner.clock.monotonic()
         overdue = group.overdue_members(now)
@@ -207,14 +207,14 @@ class ConsumerGroups:
 
     # --- helpers -----------------------------------------------------------------------------------------------------
 
-    def _find(self, shard: GroupShard, group_id: str) -> ConsumerGroup:
+    def _find(self, shard: Shard, group_id: str) -> ConsumerGroup:
         group = shard.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             reason = "not found" if group is None else "is not a consumer group"
             raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
         return group
 
-    def _find_or_create(self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+    def _find_or_create(self, shard: Shard, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
         """The group, or a new one, possibly converted from a classic one; new groups are not registered yet."""
         group = shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) or request.member_epoch != JOIN_EPOCH:
@@ -244,14 +244,7 @@ class ConsumerGroups:
         )
 
 
-def serving(part: ConsumerGroupsPart | None) -> ConsumerGroups:
-    """The server behind a coordinator's `consumer_groups`."""
-    if not isinstance(part, ConsumerGroups):
-        raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the consumer group protocol is not available yet")
-    return part
-
-
-def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:
+def _check_request(request: wire.ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:
     if "consumer" not in settings.group_coordinator_rebalance_protocols:
         raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is disabled.")
     assignors = settings.group_consumer_assignors
@@ -263,9 +256,23 @@ def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, setting
     _reject_if(request.rack_id == "", "RackId can't be empty.")
     _reject_if(epoch < STATIC_LEAVE_EPOCH, "MemberEpoch is invalid.")
     _reject_if(epoch == STATIC_LEAVE_EPOCH and request.instance_id is None, "InstanceId can't be null.")
-    _check_sizes(request)
+    # Flexible versions allow more than can be stored, and a member that cannot be stored would block the group.
+    _reject_if(len(request.member_id.encode()) > _MEMBER_ID_BYTES_MAX, "MemberId is too long.")
+    names_bytes = sum(map(len, request.subscribed_topic_names or ()))
+    _reject_if(
+        names_bytes > _SUBSCRIPTION_BYTES_MAX,
+        f"SubscribedTopicNames have {names_bytes} characters; at most {_SUBSCRIPTION_BYTES_MAX} are allowed.",
+    )
     if epoch == JOIN_EPOCH:
-        _check_join(request)
+        _reject_if(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request.")
+        has_empty_list = request.topic_partitions is not None and not request.topic_partitions
+        _reject_if(not has_empty_list, "TopicPartitions must be empty when (re-)joining.")
+        # An empty list of names is allowed: such a member belongs to the group without reading anything yet.
+        has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        _reject_if(
+            not has_subscription,
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+        )
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise BrokerError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
@@ -273,36 +280,15 @@ def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, setting
         )
 
 
-def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
-    _reject_if(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request.")
-    has_empty_list = request.topic_partitions is not None and not request.topic_partitions
-    _reject_if(not has_empty_list, "TopicPartitions must be empty when (re-)joining.")
-    # An empty list of names is allowed: such a member belongs to the group without reading anything yet.
-    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    _reject_if(
-        not has_subscription, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
-    )
-
-
-def _check_sizes(request: ConsumerGroupHeartbeatRequest) -> None:
-    """Flexible versions allow more than can be stored, and a member that cannot be stored would block the group."""
-    _reject_if(len(request.member_id.encode()) > _MEMBER_ID_BYTES_MAX, "MemberId is too long.")
-    names_bytes = sum(map(len, request.subscribed_topic_names or ()))
-    _reject_if(
-        names_bytes > _SUBSCRIPTION_BYTES_MAX,
-        f"SubscribedTopicNames have {names_bytes} characters; at most {_SUBSCRIPTION_BYTES_MAX} are allowed.",
-    )
-
-
 def _reject_if(condition: bool, message: str) -> None:
     if condition:
         raise BrokerError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _heartbeat(request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> Heartbeat:
+def _heartbeat(request: wire.ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> Heartbeat:
     names = request.subscribed_topic_names
     return Heartbeat(
-        member_id=request.member_id or _new_member_id(),
+        member_id=request.member_id or urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode(),
         member_epoch=request.member_epoch,
         instance_id=request.instance_id,
         rack_id=request.rack_id,
@@ -316,31 +302,8 @@ def _heartbeat(request: ConsumerGroupHeartbeatRequest, client_id: str, client_ho
     )
 
 
-def _owned_partitions(topics: list[TopicPartitions]) -> Assignment:
+def _owned_partitions(topics: list[wire.TopicPartitions]) -> Assignment:
     owned: dict[bytes, frozenset[int]] = {}
     for topic in topics:
         owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()).union(topic.partitions)
     return owned
-
-
-def _new_member_id() -> str:
-    """A random id in Kafka's UUID format; only version 0 of the heartbeat needs one."""
-    return urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode()
-
-
-def _response(answer: HeartbeatAnswer, heartbeat_interval_ms: int) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(
-        member_id=answer.member_id,
-        member_epoch=answer.member_epoch,
-        heartbeat_interval_ms=heartbeat_interval_ms,
-        assignment=None if answer.assignment is None else _assignment_message(answer.assignment),
-    )
-
-
-def _assignment_message(assignment: Assignment) -> AssignmentMessage:
-    return AssignmentMessage(
-        [
-            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(partitions))
-            for topic_id, partitions in assignment.items()
-        ]
-    )

@@ -11,8 +11,8 @@ import msgspec
 
 from core_broker.groups.assignors import NOTHING, Assignment
 from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
+from core_broker.groups.group import StoredRecord
 from core_broker.groups.records import encode_key, encode_value, group_key
-from core_broker.groups.shape import StoredRecord
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored import groups as stored
 
@@ -248,7 +248,18 @@ def _apply(group: StoredGroup, key: Message, value: Message) -> None:
         case stored.ConsumerGroupTargetAssignmentMemberKey(), stored.ConsumerGroupTargetAssignmentMemberValue():
             group.put_target(key.member_id, _assignment((t.topic_id, t.partitions) for t in value.topic_partitions))
         case stored.ConsumerGroupCurrentMemberAssignmentKey(), stored.ConsumerGroupCurrentMemberAssignmentValue():
-            group.put_member(_with_assignment(_member_or_new(group, key.member_id), value))
+            group.put_member(
+                msgspec.structs.replace(
+                    _member_or_new(group, key.member_id),
+                    epoch=value.member_epoch,
+                    previous_epoch=value.previous_member_epoch,
+                    state=MemberState(value.state),
+                    assigned=_assignment((t.topic_id, t.partitions) for t in value.assigned_partitions),
+                    pending_revocation=_assignment(
+                        (t.topic_id, t.partitions) for t in value.partitions_pending_revocation
+                    ),
+                )
+            )
         case _:
             pass  # ConsumerGroupPartitionMetadata of Kafka before 4.1, replaced by the hash in the group's record
 
@@ -264,7 +275,16 @@ def _delete(group: StoredGroup, key: Message) -> None:
         case stored.ConsumerGroupTargetAssignmentMemberKey():
             group.drop_target(key.member_id)
         case stored.ConsumerGroupCurrentMemberAssignmentKey() if key.member_id in group.members:
-            group.put_member(_reset_member(group.members[key.member_id]))
+            group.put_member(
+                msgspec.structs.replace(
+                    group.members[key.member_id],
+                    epoch=_NEW_MEMBER_EPOCH,
+                    previous_epoch=_NEW_MEMBER_EPOCH,
+                    state=MemberState.STABLE,
+                    assigned=NOTHING,
+                    pending_revocation=NOTHING,
+                )
+            )
         case _:
             pass
 
@@ -293,28 +313,6 @@ def _classic_side(metadata: stored.ClassicMemberMetadata | None) -> ClassicSide 
         return None
     protocols = tuple((protocol.name, protocol.metadata) for protocol in metadata.supported_protocols)
     return ClassicSide(metadata.session_timeout_ms, protocols)
-
-
-def _with_assignment(member: ConsumerMember, value: stored.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
-    return msgspec.structs.replace(
-        member,
-        epoch=value.member_epoch,
-        previous_epoch=value.previous_member_epoch,
-        state=MemberState(value.state),
-        assigned=_assignment((t.topic_id, t.partitions) for t in value.assigned_partitions),
-        pending_revocation=_assignment((t.topic_id, t.partitions) for t in value.partitions_pending_revocation),
-    )
-
-
-def _reset_member(member: ConsumerMember) -> ConsumerMember:
-    return msgspec.structs.replace(
-        member,
-        epoch=_NEW_MEMBER_EPOCH,
-        previous_epoch=_NEW_MEMBER_EPOCH,
-        state=MemberState.STABLE,
-        assigned=NOTHING,
-        pending_revocation=NOTHING,
-    )
 
 
 def _assignment(topics: Iterable[tuple[bytes, list[int]]]) -> Mapping[bytes, frozenset[int]]:

@@ -10,7 +10,8 @@ from typing import Final
 
 from core_broker.groups.consumer_group import ConsumerGroup
 from core_broker.groups.consumer_records import Changes, records_of
-from core_broker.groups.shape import GroupShard, StoredRecord
+from core_broker.groups.group import StoredRecord
+from core_broker.groups.shard import Shard
 from core_broker.service.clock import Clock
 
 _BATCH_BYTES_MAX: Final = 512 * 1024
@@ -24,7 +25,7 @@ class ConsumerGroupWrites:
         self._clock = clock
         self._writes: dict[ConsumerGroup, set[asyncio.Future[None]]] = {}
 
-    async def store(self, shard: GroupShard, group: ConsumerGroup) -> None:
+    async def store(self, shard: Shard, group: ConsumerGroup) -> None:
         """Write the changes, and wait for concurrent writes of the group.
 
         A caller without changes may still respond with a change that is not committed yet: so it waits for that write,
@@ -39,12 +40,23 @@ class ConsumerGroupWrites:
             if group.changes:
                 await self._write(shard, group)
 
-    async def _write(self, shard: GroupShard, group: ConsumerGroup) -> None:
+    async def _write(self, shard: Shard, group: ConsumerGroup) -> None:
         changes, group.changes = group.changes, Changes()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._writes.setdefault(group, set()).add(done)
         try:
-            await self._write_in_parts(shard, group, changes)
+            parts = deque([changes])
+            # If the group was deleted or converted meanwhile, its tombstones are in the log: nothing may follow them.
+            while parts and shard.groups.get(group.group_id) is group:
+                part = parts.popleft()
+                # Created from the current state, which may have changed since the previous part.
+                records = records_of(group, part, self._clock.now_ms())
+                if part.member_count > 1 and bytes_of(records) > _BATCH_BYTES_MAX:
+                    parts.extendleft(reversed(list(part.in_batches(part.member_count // 2))))
+                elif records:
+                    await shard.write(records)
+            for part in parts:
+                group.changes.add(part)
         except BaseException:
             group.changes.add(changes)
             raise
@@ -53,20 +65,6 @@ class ConsumerGroupWrites:
             if not self._writes[group]:
                 del self._writes[group]
             done.set_result(None)
-
-    async def _write_in_parts(self, shard: GroupShard, group: ConsumerGroup, changes: Changes) -> None:
-        parts = deque([changes])
-        # If the group was deleted or converted meanwhile, its tombstones are in the log: nothing may follow them.
-        while parts and shard.groups.get(group.group_id) is group:
-            part = parts.popleft()
-            # Created from the current state, which may have changed since the previous part.
-            records = records_of(group, part, self._clock.now_ms())
-            if part.member_count > 1 and bytes_of(records) > _BATCH_BYTES_MAX:
-                parts.extendleft(reversed(list(part.in_batches(part.member_count // 2))))
-            elif records:
-                await shard.write(records)
-        for part in parts:
-            group.changes.add(part)
 
 
 def bytes_of(records: Iterable[StoredRecord]) -> int:

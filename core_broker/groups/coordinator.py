@@ -9,20 +9,24 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import Final, Protocol
+from typing import Final
 
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
+from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.background import Background
 from core_broker.groups.classic_group import ClassicGroup, GroupLimits
 from core_broker.groups.classic_groups import STRING_BYTES_MAX, ClassicGroups
+from core_broker.groups.consumer_group import ConsumerGroup
+from core_broker.groups.consumer_groups import ConsumerGroups, GroupOverrides
 from core_broker.groups.deadlines import Deadlines
 from core_broker.groups.expiry import Expiry
+from core_broker.groups.group import Group, StoredRecord
 from core_broker.groups.loading import Loader
 from core_broker.groups.offset_commits import OffsetCommits
 from core_broker.groups.records import offset_key
-from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupShard, StoredRecord
-from core_broker.groups.shard import CoordinatedPartition, Shard, ShardState
+from core_broker.groups.shard import Shard, ShardState
+from core_broker.groups.subscriptions import Topics
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 
@@ -35,21 +39,18 @@ _cached_partition_for = lru_cache(maxsize=10_000)(partition_for)
 """Java's hash iterates over every character, which is slow; heartbeats need it for the same few groups all the time."""
 
 
-class PartitionSource(Protocol):
-    """Provides the partitions that store the coordinator's state."""
-
-    def get(self, topic: str, index: int) -> CoordinatedPartition:
-        """The partition; raises BrokerError if this broker does not lead it."""
-
-
 class GroupCoordinator:
     """All groups whose partition of `__consumer_offsets` is led by this broker."""
 
-    consumer_groups: ConsumerGroupsPart | None = None
-    """Set once, before the first shard is loaded."""
-
     def __init__(
-        self, *, settings: BrokerSettings, clock: Clock, partitions: PartitionSource, partition_count: Callable[[], int]
+        self,
+        *,
+        settings: BrokerSettings,
+        clock: Clock,
+        partitions: Partitions,
+        partition_count: Callable[[], int],
+        topics: Callable[[], Topics],
+        group_overrides: GroupOverrides,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -63,9 +64,10 @@ class GroupCoordinator:
         self._deadlines = Deadlines()
         self._woken = asyncio.Event()
         self._expiry = Expiry(settings=settings, clock=clock)
-        self.classic = ClassicGroups(self, self._background, self._limits, lambda: self.consumer_groups)
+        self.consumer_groups = ConsumerGroups(self, topics, group_overrides)
+        self.classic = ClassicGroups(self, self._background, self.consumer_groups)
         self.offset_commits = OffsetCommits(
-            settings=settings, clock=clock, shard_for=self.shard_for_offsets, new_group=self.classic.new_group
+            settings=settings, clock=clock, shard_for=self.shard_for_offsets, new_group=self.new_classic_group
         )
 
     # --- run, load and resign ----------------------------------------------------------------------------------------
@@ -114,7 +116,9 @@ class GroupCoordinator:
         if shard is None:
             return
         shard.state = ShardState.RESIGNED
-        self.classic.unload(shard, ErrorCode.NOT_COORDINATOR)
+        for group in shard.groups.values():
+            if isinstance(group, ClassicGroup):
+                self.classic.reject_waiting(shard, group, ErrorCode.NOT_COORDINATOR)
         log.info("no longer coordinator", extra={"partition": partition_index, "groups": len(shard.groups)})
 
     async def load_now(self, partition_index: int) -> None:
@@ -132,7 +136,7 @@ class GroupCoordinator:
         log.info("groups loaded", extra={"partition": shard.partition_index, "groups": len(shard.groups)})
 
     def _loader(self, shard: Shard) -> Loader:
-        return Loader(shard, clock=self.clock, limits=self._limits, consumer_groups=self.consumer_groups)
+        return Loader(shard, new_group=self.new_classic_group, consumer_groups=self.consumer_groups)
 
     # --- finding groups ----------------------------------------------------------------------------------------------
 
@@ -165,6 +169,14 @@ class GroupCoordinator:
     def find_group(self, group_id: str) -> Group | None:
         """The group, or None; raises the same as `shard_for_offsets`."""
         return self.shard_for_offsets(group_id).groups.get(group_id)
+
+    def new_classic_group(self, group_id: str) -> ClassicGroup:
+        """An empty classic group, not yet in its shard."""
+        return ClassicGroup(group_id, clock=self.clock, limits=self._limits)
+
+    def reject_waiting(self, shard: Shard, group: ClassicGroup, error: ErrorCode) -> None:
+        """Answer the requests that wait in a classic group with an error."""
+        self.classic.reject_waiting(shard, group, error)
 
     def loaded_shards(self) -> Iterable[Shard]:
         """All shards that are ready."""
@@ -218,7 +230,7 @@ class GroupCoordinator:
 
     # --- time --------------------------------------------------------------------------------------------------------
 
-    def arm(self, shard: GroupShard, group: Group) -> None:
+    def arm(self, shard: Shard, group: Group) -> None:
         """Schedule the group's next deadline."""
         moment = group.next_deadline()
         if moment is not None and self._deadlines.arm((shard.partition_index, group.group_id), moment):
@@ -233,12 +245,12 @@ class GroupCoordinator:
                 continue
             if isinstance(group, ClassicGroup):
                 self.classic.on_deadline(shard, group)
-            elif self.consumer_groups is not None:
-                self._background.start(partial(self._on_consumer_deadline, self.consumer_groups, shard, group))
+            elif isinstance(group, ConsumerGroup):
+                self._background.start(partial(self._on_consumer_deadline, shard, group))
 
-    async def _on_consumer_deadline(self, part: ConsumerGroupsPart, shard: Shard, group: Group) -> None:
+    async def _on_consumer_deadline(self, shard: Shard, group: ConsumerGroup) -> None:
         try:
-            await part.on_deadline(shard, group)
+            await self.consumer_groups.on_deadline(shard, group)
         finally:
             self.arm(shard, group)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from core_broker.errors import BrokerError
+from core_broker.groups.group import Group, StoredRecord
 from core_broker.groups.records import offset_key
-from core_broker.groups.shape import Group, StoredRecord
 from core_broker.groups.shard import Shard, ShardState
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings

@@ -6,7 +6,7 @@ such member has left and classic members remain; if that is not allowed, it cont
 
 import logging
 from collections.abc import Callable, Collection
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from core_broker.errors import ErrorCode
 from core_broker.groups.changed_kind import Downgrade, cannot_upgrade, downgrade_group, has_only_guests, upgrade_group
@@ -14,7 +14,7 @@ from core_broker.groups.classic_group import ClassicGroup
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
 from core_broker.groups.consumer_records import everything_of
 from core_broker.groups.consumer_writes import bytes_of
-from core_broker.groups.shape import Group, GroupOwner, GroupShard
+from core_broker.groups.shard import Shard, ShardOwner
 from core_broker.groups.subscriptions import Topics
 
 log = logging.getLogger(__name__)
@@ -23,23 +23,12 @@ _DOWNGRADE_BYTES_MAX: Final = 900 * 1024
 """A downgrade is one batch, so that it is atomic, and this is about the largest batch that a log accepts."""
 
 
-class ClassicPart(Protocol):
-    """What is needed from the server of classic groups, which this package's parts do not import."""
-
-    def new_group(self, group_id: str) -> ClassicGroup:
-        """An empty group."""
-
-    def unload(self, shard: GroupShard, error: ErrorCode) -> None:
-        """Reject all requests waiting in the classic groups of a shard."""
-
-
 class GroupMigration:
-    """Converts groups of a coordinator; without a classic part, only empty ones."""
+    """Converts groups of a coordinator."""
 
-    def __init__(self, owner: GroupOwner, topics: Callable[[], Topics], classic: ClassicPart | None) -> None:
+    def __init__(self, owner: ShardOwner, topics: Callable[[], Topics]) -> None:
         self._owner = owner
         self._topics = topics
-        self._classic = classic
 
     def upgrade(self, group: ClassicGroup, limits: ConsumerGroupLimits) -> ConsumerGroup:
         """A consumer group with the same members, not yet registered; raises GROUP_ID_NOT_FOUND if not allowed."""
@@ -47,19 +36,19 @@ class GroupMigration:
             raise cannot_upgrade(group, "online upgrade is disabled.")
         return upgrade_group(group, limits, self._topics(), self._owner.clock.monotonic())
 
-    def register(self, shard: GroupShard, group: ConsumerGroup) -> None:
+    def register(self, shard: Shard, group: ConsumerGroup) -> None:
         """Add a consumer group to its shard, replacing a classic one if there is one."""
         former = shard.groups.get(group.group_id)
         if former is group:
             return
         shard.groups[group.group_id] = group
         group.changes.classic = former is not None
-        if former is not None and not former.is_empty:
-            self._reject_waiting(shard, former)
+        if isinstance(former, ClassicGroup) and not former.is_empty:
+            self._owner.reject_waiting(shard, former, ErrorCode.REBALANCE_IN_PROGRESS)
             log.info("classic group converted to a consumer group", extra={"group_id": group.group_id})
 
     async def downgrade(
-        self, shard: GroupShard, group: ConsumerGroup, leaving: Collection[str] = (), *, rebalances: bool = True
+        self, shard: Shard, group: ConsumerGroup, leaving: Collection[str] = (), *, rebalances: bool = True
     ) -> bool:
         """Remove members and convert the group to a classic one; False, without any change, if it cannot be converted.
 
@@ -82,18 +71,23 @@ class GroupMigration:
         return True
 
     def _downgrade(self, group: ConsumerGroup, leaving: Collection[str], *, rebalances: bool) -> Downgrade | None:
-        if self._classic is None or not has_only_guests(group, leaving):
+        if not has_only_guests(group, leaving):
             return None
         change = downgrade_group(
             group,
             leaving,
-            self._classic.new_group(group.group_id),
+            self._owner.new_classic_group(group.group_id),
             self._topics(),
             rebalances=rebalances,
             now_ms=self._owner.clock.now_ms(),
         )
-        obstacle = self._obstacle_to(change)
-        if obstacle is None:
+        if not self._allows("downgrade"):
+            obstacle = "online downgrade is disabled"
+        elif len(change.group.members) > self._owner.settings.group_max_size:
+            obstacle = "it has more members than group.max.size"
+        elif bytes_of(change.records) > _DOWNGRADE_BYTES_MAX:
+            obstacle = "it is too large for one batch"
+        else:
             return change
         log.info(
             "consumer group cannot be converted to a classic group",
@@ -101,17 +95,10 @@ class GroupMigration:
         )
         return None
 
-    def _obstacle_to(self, change: Downgrade) -> str | None:
-        if not self._allows("downgrade"):
-            return "online downgrade is disabled"
-        if len(change.group.members) > self._owner.settings.group_max_size:
-            return "it has more members than group.max.size"
-        return "it is too large for one batch" if bytes_of(change.records) > _DOWNGRADE_BYTES_MAX else None
-
-    def _undo(self, shard: GroupShard, group: ConsumerGroup, classic: ClassicGroup, leaving: Collection[str]) -> None:
+    def _undo(self, shard: Shard, group: ConsumerGroup, classic: ClassicGroup, leaving: Collection[str]) -> None:
         if shard.groups.get(group.group_id) is not classic:
             return  # the group has changed again, and the write for that change replaces this one
-        self._reject_waiting(shard, classic)
+        self._owner.reject_waiting(shard, classic, ErrorCode.REBALANCE_IN_PROGRESS)
         shard.groups[group.group_id] = group
         group.remove_members(leaving)
         # The write may have failed after the append: write everything again.
@@ -120,21 +107,5 @@ class GroupMigration:
         group.restart_timers(self._owner.clock.monotonic())
         self._owner.arm(shard, group)
 
-    def _reject_waiting(self, shard: GroupShard, group: Group) -> None:
-        """Make the waiting members of a replaced classic group rejoin."""
-        if self._classic is not None:
-            self._classic.unload(_OneGroup(shard, group), ErrorCode.REBALANCE_IN_PROGRESS)
-
     def _allows(self, direction: Literal["upgrade", "downgrade"]) -> bool:
-        policy = self._owner.settings.group_consumer_migration_policy
-        return self._classic is not None and policy in (direction, "bidirectional")
-
-
-class _OneGroup:
-    """A shard with only one group, for operations on all groups of a shard."""
-
-    def __init__(self, shard: GroupShard, group: Group) -> None:
-        self.partition_index = shard.partition_index
-        self.groups = {group.group_id: group}
-        self.offsets = shard.offsets
-        self.write = shard.write
+        return self._owner.settings.group_consumer_migration_policy in (direction, "bidirectional")

@@ -5,24 +5,16 @@ Offsets written in a transaction take effect when its commit marker is read; tho
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from core_broker.groups.classic_group import ClassicGroup, GroupLimits
+from core_broker.groups.classic_group import ClassicGroup
+from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.records import committed_offset, decode_record
-from core_broker.groups.shape import ConsumerGroupsPart
 from core_broker.groups.shard import Shard, ShardState
-from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import DecodeError
 from core_broker.protocol.records import BatchHeader, Record, read_end_marker, read_records
-from core_broker.protocol.stored.groups import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    LegacyOffsetCommitKey,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
-from core_broker.service.clock import Clock
+from core_broker.protocol.stored import groups as stored
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +26,10 @@ class Loader:
     """Replays records into a shard."""
 
     def __init__(
-        self, shard: Shard, *, clock: Clock, limits: GroupLimits, consumer_groups: ConsumerGroupsPart | None
+        self, shard: Shard, *, new_group: Callable[[str], ClassicGroup], consumer_groups: ConsumerGroups
     ) -> None:
         self._shard = shard
-        self._clock = clock
-        self._limits = limits
+        self._new_group = new_group
         self._consumer_groups = consumer_groups
 
     async def run(self) -> None:
@@ -88,55 +79,38 @@ class Loader:
         if decoded is None:
             self._report("record of __consumer_offsets of an unknown kind skipped", record, "")
             return
-        self._apply(decoded[0], decoded[1], record.offset, producer_id)
-
-    def _apply(self, key: Message, value: Message | None, log_offset: int, producer_id: int | None) -> None:
-        match key:
-            case OffsetCommitKey() | LegacyOffsetCommitKey():
-                self._apply_offset(key, value, log_offset, producer_id)
-            case GroupMetadataKey():
-                self._apply_group(key.group, value)
-            case _:
-                if self._consumer_groups is not None:
-                    self._consumer_groups.replay(self._shard, key, value)
-
-    def _apply_offset(
-        self,
-        key: OffsetCommitKey | LegacyOffsetCommitKey,
-        value: Message | None,
-        log_offset: int,
-        producer_id: int | None,
-    ) -> None:
-        offsets = self._shard.offsets
-        if not isinstance(value, OffsetCommitValue):
-            offsets.remove(key.group, key.topic, key.partition)
-        elif producer_id is None:
-            offsets.put(key.group, key.topic, key.partition, committed_offset(value, log_offset))
-        else:
-            committed = committed_offset(value, log_offset)
-            offsets.put_pending(producer_id, key.group, key.topic, key.partition, committed)
-
-    def _apply_group(self, group_id: str, value: Message | None) -> None:
-        groups = self._shard.groups
-        if isinstance(value, GroupMetadataValue):
-            group = ClassicGroup(group_id, clock=self._clock, limits=self._limits)
-            group.restore(value)
-            groups[group_id] = group
-        elif group_id in groups and groups[group_id].kind == "classic":
-            del groups[group_id]
+        offsets, groups = self._shard.offsets, self._shard.groups
+        match decoded:
+            case (
+                stored.OffsetCommitKey() | stored.LegacyOffsetCommitKey()
+            ) as key, stored.OffsetCommitValue() as value:
+                committed = committed_offset(value, record.offset)
+                if producer_id is None:
+                    offsets.put(key.group, key.topic, key.partition, committed)
+                else:
+                    offsets.put_pending(producer_id, key.group, key.topic, key.partition, committed)
+            case (stored.OffsetCommitKey() | stored.LegacyOffsetCommitKey()) as key, _:
+                offsets.remove(key.group, key.topic, key.partition)
+            case stored.GroupMetadataKey() as key, stored.GroupMetadataValue() as value:
+                groups[key.group] = group = self._new_group(key.group)
+                group.restore(value)
+            case stored.GroupMetadataKey() as key, _:
+                if isinstance(groups.get(key.group), ClassicGroup):
+                    del groups[key.group]
+            case key, value:
+                self._consumer_groups.replay(self._shard, key, value)
 
     def _finish(self) -> None:
         shard = self._shard
         for group_id in shard.offsets.known_group_ids():
             if group_id not in shard.groups:
                 # Offsets without a group: of a consumer that assigns its partitions itself.
-                shard.groups[group_id] = ClassicGroup(group_id, clock=self._clock, limits=self._limits)
+                shard.groups[group_id] = self._new_group(group_id)
         for group in shard.groups.values():
             if isinstance(group, ClassicGroup):
                 group.refresh_sessions()
         shard.state = ShardState.READY
-        if self._consumer_groups is not None:
-            self._consumer_groups.on_loaded(shard)
+        self._consumer_groups.on_loaded(shard)
 
     def _report(self, message: str, record: Record, reason: str) -> None:
         log.warning(

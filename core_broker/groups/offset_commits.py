@@ -7,9 +7,9 @@ import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
+from core_broker.groups.group import Group, StoredRecord
 from core_broker.groups.offsets import CommittedOffset
 from core_broker.groups.records import offset_key, offset_record
-from core_broker.groups.shape import Group, StoredRecord
 from core_broker.groups.shard import Shard
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings

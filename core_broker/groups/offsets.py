@@ -156,21 +156,18 @@ class OffsetStore:
 
     def remove_topic(self, topic: str) -> list[tuple[str, int]]:
         """Remove everything about a deleted topic; returns (group, partition) of the committed offsets."""
-        for producer_id, group_id, partition in self._pending_of_topic(topic):
+        for producer_id, group_id, partition in [
+            (producer_id, group_id, partition)
+            for producer_id, groups in self._pending.items()
+            for group_id, topics in groups.items()
+            for partition in topics.get(topic, ())
+        ]:
             self.remove_pending(producer_id, group_id, topic, partition)
         found = [(group_id, list(topics[topic])) for group_id, topics in self._committed.items() if topic in topics]
         for group_id, partitions in found:
             for partition in partitions:
                 self.remove(group_id, topic, partition)
         return [(group_id, partition) for group_id, partitions in found for partition in partitions]
-
-    def _pending_of_topic(self, topic: str) -> list[tuple[int, str, int]]:
-        return [
-            (producer_id, group_id, partition)
-            for producer_id, groups in self._pending.items()
-            for group_id, topics in groups.items()
-            for partition in topics.get(topic, ())
-        ]
 
     def _drop_pending(self, producer_id: int, group_id: str) -> None:
         groups = self._pending[producer_id]

@@ -7,8 +7,8 @@ int16 for its version. Tools that read the topic, and a Kafka broker that takes 
 import struct
 from typing import Final
 
+from core_broker.groups.group import StoredRecord
 from core_broker.groups.offsets import NO_EXPIRY, CommittedOffset
-from core_broker.groups.shape import StoredRecord
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.primitives import ZERO_UUID, DecodeError
 from core_broker.protocol.stored import groups as stored

@@ -1,14 +1,17 @@
 """One partition of `__consumer_offsets` that this broker coordinates: its groups, their offsets, writes to the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final, Protocol
 
+from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.classic_group import ClassicGroup
+from core_broker.groups.group import Group, StoredRecord
 from core_broker.groups.offsets import OffsetStore
-from core_broker.groups.shape import Group, StoredRecord
-from core_broker.protocol.records import BatchHeader, Record, build_batch
+from core_broker.protocol.records import Record, build_batch
 from core_broker.service.clock import Clock
+from core_broker.settings import BrokerSettings
 
 _COORDINATOR_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -23,43 +26,6 @@ _COORDINATOR_ERRORS: Final = {
 """The coordinator's error for a client if the partition rejects a write."""
 
 
-class CoordinatedLog(Protocol):
-    """What loading needs of the log of a coordinator's partition."""
-
-    @property
-    def start_offset(self) -> int:
-        """The first offset."""
-
-    @property
-    def end_offset(self) -> int:
-        """The offset after the last."""
-
-    def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """The batches between two offsets."""
-
-
-class Appended(Protocol):
-    """The result of an append."""
-
-    @property
-    def first_offset(self) -> int:
-        """Offset of its first record."""
-
-
-class CoordinatedPartition(Protocol):
-    """A partition that stores a coordinator's state."""
-
-    @property
-    def log(self) -> CoordinatedLog:
-        """The log of the partition."""
-
-    async def append_records(self, records: Sequence[Record], *, timeout_ms: int = ...) -> int:
-        """Append as one batch; returns the first offset once it is committed."""
-
-    async def append_buffer(self, buffer: bytearray, *, timeout_ms: int = ...) -> Appended:
-        """Append an encoded batch; returns once it is committed."""
-
-
 class ShardState(Enum):
     """Whether a shard can serve requests."""
 
@@ -72,7 +38,7 @@ class Shard:
     """The groups of one partition. Only `write*` do I/O; they append before they first suspend."""
 
     def __init__(
-        self, partition_index: int, leader_epoch: int, partition: CoordinatedPartition, *, clock: Clock, timeout_ms: int
+        self, partition_index: int, leader_epoch: int, partition: Partition, *, clock: Clock, timeout_ms: int
     ) -> None:
         self.partition_index = partition_index
         self.leader_epoch = leader_epoch
@@ -114,6 +80,25 @@ class Shard:
     def _check_not_resigned(self) -> None:
         if self.state is ShardState.RESIGNED:
             raise BrokerError(ErrorCode.NOT_COORDINATOR)
+
+
+class ShardOwner(Protocol):
+    """What the servers of both kinds of groups need of the coordinator, which imports them."""
+
+    settings: BrokerSettings
+    clock: Clock
+
+    def shard_for(self, group_id: str) -> Shard:
+        """The loaded shard of a group; raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, INVALID_GROUP_ID."""
+
+    def new_classic_group(self, group_id: str) -> ClassicGroup:
+        """An empty classic group."""
+
+    def arm(self, shard: Shard, group: Group) -> None:
+        """Schedule `group.next_deadline()`; call it after anything that may have brought it forward."""
+
+    def reject_waiting(self, shard: Shard, group: ClassicGroup, error: ErrorCode) -> None:
+        """Answer the requests that wait in a classic group with an error."""
 
 
 def _coordinator_error(error: BrokerError) -> BrokerError:

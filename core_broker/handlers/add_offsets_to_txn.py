@@ -6,7 +6,7 @@ group. Clients with transaction version 2 do not send it; TxnOffsetCommit versio
 Versions: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH (KIP-588).
 """
 
-from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
+from core_broker.cluster.coordinators import OFFSETS_TOPIC
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -21,7 +21,7 @@ async def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> Ad
         await context.services.transactions.add_partitions(
             request.transactional_id,
             Producer(request.producer_id, request.producer_epoch),
-            [(OFFSETS_TOPIC, _offsets_partition(request.group_id, context))],
+            [(OFFSETS_TOPIC, context.services.groups.partition_of(request.group_id))],
             client_version=TRANSACTION_V0,
         )
     except BrokerError as error:
@@ -30,10 +30,3 @@ async def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> Ad
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         return AddOffsetsToTxnResponse(error_code=code)
     return AddOffsetsToTxnResponse()
-
-
-def _offsets_partition(group_id: str, context: RequestContext) -> int:
-    """The partition of the group's offsets; before the topic exists, it follows from the settings."""
-    topic = context.services.metadata.image.topics.get(OFFSETS_TOPIC)
-    count = len(topic.partitions) if topic is not None else context.services.settings.offsets_topic_num_partitions
-    return partition_for(group_id, count)

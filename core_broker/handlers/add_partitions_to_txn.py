@@ -9,14 +9,7 @@ partitions were added (KIP-890); 5 TRANSACTION_ABORTABLE instead of INVALID_TXN_
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnPartitionResult,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnResult,
-    AddPartitionsToTxnTopicResult,
-    AddPartitionsToTxnTransaction,
-)
+from core_broker.protocol.messages import add_partitions_to_txn as wire
 from core_broker.transactions.transaction import TRANSACTION_V0, Producer, TopicPartition
 
 FIRST_WITH_PRODUCER_FENCED = 2
@@ -24,35 +17,35 @@ FIRST_BATCHED = 4
 FIRST_WITH_TRANSACTION_ABORTABLE = 5
 
 
-async def handle(request: AddPartitionsToTxnRequest, context: RequestContext) -> AddPartitionsToTxnResponse:
+async def handle(request: wire.AddPartitionsToTxnRequest, context: RequestContext) -> wire.AddPartitionsToTxnResponse:
     """Add the partitions to each transaction, or verify them."""
     if context.api_version < FIRST_BATCHED:
-        only = AddPartitionsToTxnTransaction(
+        only = wire.AddPartitionsToTxnTransaction(
             transactional_id=request.v3_and_below_transactional_id,
             producer_id=request.v3_and_below_producer_id,
             producer_epoch=request.v3_and_below_producer_epoch,
             topics=request.v3_and_below_topics,
         )
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await _results(only, context))
-    return AddPartitionsToTxnResponse(
+        return wire.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await _results(only, context))
+    return wire.AddPartitionsToTxnResponse(
         results_by_transaction=[
-            AddPartitionsToTxnResult(transaction.transactional_id, await _results(transaction, context))
+            wire.AddPartitionsToTxnResult(transaction.transactional_id, await _results(transaction, context))
             for transaction in request.transactions
         ]
     )
 
 
 async def _results(
-    transaction: AddPartitionsToTxnTransaction, context: RequestContext
-) -> list[AddPartitionsToTxnTopicResult]:
+    transaction: wire.AddPartitionsToTxnTransaction, context: RequestContext
+) -> list[wire.AddPartitionsToTxnTopicResult]:
     partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     errors = await _errors(transaction, partitions, context)
     version = context.api_version
     return [
-        AddPartitionsToTxnTopicResult(
+        wire.AddPartitionsToTxnTopicResult(
             topic.name,
             [
-                AddPartitionsToTxnPartitionResult(index, _for_version(errors[topic.name, index], version))
+                wire.AddPartitionsToTxnPartitionResult(index, _for_version(errors[topic.name, index], version))
                 for index in topic.partitions
             ],
         )
@@ -61,7 +54,7 @@ async def _results(
 
 
 async def _errors(
-    transaction: AddPartitionsToTxnTransaction, partitions: list[TopicPartition], context: RequestContext
+    transaction: wire.AddPartitionsToTxnTransaction, partitions: list[TopicPartition], context: RequestContext
 ) -> dict[TopicPartition, ErrorCode]:
     topics = context.services.metadata.image.topics
     unknown = {at for at in partitions if at[0] not in topics or at[1] not in topics[at[0]].partitions}

@@ -11,15 +11,10 @@ from collections import Counter
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.alter_configs import (
-    AlterConfigsRequest,
-    AlterConfigsResource,
-    AlterConfigsResourceResponse,
-    AlterConfigsResponse,
-)
+from core_broker.protocol.messages import alter_configs as wire
 
 
-async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
+async def handle(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
     """Replace the configs of each resource."""
     counts = Counter(_key(item) for item in request.resources)
     wanted = [item for item in request.resources if counts[_key(item)] == 1]
@@ -30,14 +25,14 @@ async def handle(request: AlterConfigsRequest, context: RequestContext) -> Alter
     results = [_response(_key(item), outcome) for item, outcome in zip(wanted, outcomes, strict=True)]
     repeated = BrokerError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
     results.extend(_response(key, repeated) for key, count in counts.items() if count > 1)
-    return AlterConfigsResponse(responses=results)
+    return wire.AlterConfigsResponse(responses=results)
 
 
-def _key(resource: AlterConfigsResource) -> tuple[int, str]:
+def _key(resource: wire.AlterConfigsResource) -> tuple[int, str]:
     return resource.resource_type, resource.resource_name
 
 
-def _response(key: tuple[int, str], outcome: BrokerError | None) -> AlterConfigsResourceResponse:
+def _response(key: tuple[int, str], outcome: BrokerError | None) -> wire.AlterConfigsResourceResponse:
     if outcome is None:
-        return AlterConfigsResourceResponse(ErrorCode.NONE, None, *key)
-    return AlterConfigsResourceResponse(outcome.code, outcome.message, *key)
+        return wire.AlterConfigsResourceResponse(ErrorCode.NONE, None, *key)
+    return wire.AlterConfigsResourceResponse(outcome.code, outcome.message, *key)

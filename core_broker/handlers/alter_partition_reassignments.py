@@ -11,46 +11,39 @@ from core_broker.cluster.metadata import MetadataImage
 from core_broker.cluster.replica_placement import check_assignment
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
-    ReassignablePartitionResponse,
-    ReassignableTopicResponse,
-)
+from core_broker.protocol.messages import alter_partition_reassignments as wire
 
 
-def handle(request: AlterPartitionReassignmentsRequest, context: RequestContext) -> AlterPartitionReassignmentsResponse:
+def handle(
+    request: wire.AlterPartitionReassignmentsRequest, context: RequestContext
+) -> wire.AlterPartitionReassignmentsResponse:
     """Check each partition."""
     image = context.services.metadata.image
-    return AlterPartitionReassignmentsResponse(
+    return wire.AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None,
         responses=[
-            ReassignableTopicResponse(topic.name, [_answer(topic.name, item, image) for item in topic.partitions])
+            wire.ReassignableTopicResponse(topic.name, [_answer(topic.name, item, image) for item in topic.partitions])
             for topic in request.topics
         ],
     )
 
 
-def _answer(topic: str, wanted: ReassignablePartition, image: MetadataImage) -> ReassignablePartitionResponse:
+def _answer(topic: str, wanted: wire.ReassignablePartition, image: MetadataImage) -> wire.ReassignablePartitionResponse:
     try:
-        _check(topic, wanted, image)
+        found = image.topics[topic].partitions.get(wanted.partition_index) if topic in image.topics else None
+        if found is None:
+            text = f"No such partition as {topic}-{wanted.partition_index}"
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+        if wanted.replicas is None:
+            raise BrokerError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+        check_assignment(wanted.replicas, image.brokers, replication_factor=len(wanted.replicas))
+        if tuple(wanted.replicas) != found.replicas:
+            raise BrokerError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{topic}-{wanted.partition_index} has the replicas {list(found.replicas)};"
+                " moving them is not supported.",
+            )
     except BrokerError as error:
-        return ReassignablePartitionResponse(wanted.partition_index, error.code, error.message)
-    return ReassignablePartitionResponse(wanted.partition_index, ErrorCode.NONE, None)
-
-
-def _check(topic: str, wanted: ReassignablePartition, image: MetadataImage) -> None:
-    found = image.topics[topic].partitions.get(wanted.partition_index) if topic in image.topics else None
-    if found is None:
-        text = f"No such partition as {topic}-{wanted.partition_index}"
-        raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
-    if wanted.replicas is None:
-        raise BrokerError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-    check_assignment(wanted.replicas, image.brokers, replication_factor=len(wanted.replicas))
-    if tuple(wanted.replicas) != found.replicas:
-        raise BrokerError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{topic}-{wanted.partition_index} has the replicas {list(found.replicas)}; moving them is not supported.",
-        )
+        return wire.ReassignablePartitionResponse(wanted.partition_index, error.code, error.message)
+    return wire.ReassignablePartitionResponse(wanted.partition_index, ErrorCode.NONE, None)

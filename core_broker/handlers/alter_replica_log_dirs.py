@@ -10,25 +10,22 @@ Versions: 2 flexible.
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext, Services
-from core_broker.protocol.messages.alter_replica_log_dirs import (
-    AlterReplicaLogDirPartitionResult,
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirsResponse,
-    AlterReplicaLogDirTopicResult,
-)
+from core_broker.protocol.messages import alter_replica_log_dirs as wire
 
 
-def handle(request: AlterReplicaLogDirsRequest, context: RequestContext) -> AlterReplicaLogDirsResponse:
+def handle(request: wire.AlterReplicaLogDirsRequest, context: RequestContext) -> wire.AlterReplicaLogDirsResponse:
     """Start moving each partition."""
-    results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    results: dict[str, list[wire.AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
             results.setdefault(topic.name, []).extend(
-                AlterReplicaLogDirPartitionResult(index, _move(topic.name, index, directory.path, context.services))
+                wire.AlterReplicaLogDirPartitionResult(
+                    index, _move(topic.name, index, directory.path, context.services)
+                )
                 for index in topic.partitions
             )
-    return AlterReplicaLogDirsResponse(
-        results=[AlterReplicaLogDirTopicResult(name, partitions) for name, partitions in results.items()]
+    return wire.AlterReplicaLogDirsResponse(
+        results=[wire.AlterReplicaLogDirTopicResult(name, partitions) for name, partitions in results.items()]
     )
 
 

@@ -12,43 +12,33 @@ from typing import Final
 from core_broker.cluster.features import SUPPORTED_FEATURES
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.api_versions import (
-    ApiVersion,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    FinalizedFeatureKey,
-    SupportedFeatureKey,
-)
+from core_broker.protocol.messages import api_versions as wire
 
 _SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _SOFTWARE_SINCE: Final = 3
 _ZERO_MINIMUM_SINCE: Final = 4
 
 
-def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+def handle(request: wire.ApiVersionsRequest, context: RequestContext) -> wire.ApiVersionsResponse:
     """List every API with its versions, and the features."""
     if context.api_version >= _SOFTWARE_SINCE and not (
         _SOFTWARE_NAME.fullmatch(request.client_software_name)
         and _SOFTWARE_NAME.fullmatch(request.client_software_version)
     ):
-        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
-    response = ApiVersionsResponse(api_keys=[ApiVersion(*entry) for entry in context.services.api_versions])
+        return wire.ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
+    response = wire.ApiVersionsResponse(api_keys=[wire.ApiVersion(*entry) for entry in context.services.api_versions])
     if context.api_version >= _SOFTWARE_SINCE:
-        _add_features(response, context)
+        hides_zero = context.api_version < _ZERO_MINIMUM_SINCE
+        response.supported_features = [
+            wire.SupportedFeatureKey(name, first, last)
+            for name, (first, last) in SUPPORTED_FEATURES.items()
+            if first > 0 or not hides_zero
+        ]
+        image = context.services.metadata.image
+        response.finalized_features = [
+            wire.FinalizedFeatureKey(name, level, level)
+            for name, level in sorted(image.features.items())
+            if name in SUPPORTED_FEATURES and level > 0
+        ]
+        response.finalized_features_epoch = max(context.services.metadata.high_watermark - 1, 0)
     return response
-
-
-def _add_features(response: ApiVersionsResponse, context: RequestContext) -> None:
-    hides_zero = context.api_version < _ZERO_MINIMUM_SINCE
-    response.supported_features = [
-        SupportedFeatureKey(name, first, last)
-        for name, (first, last) in SUPPORTED_FEATURES.items()
-        if first > 0 or not hides_zero
-    ]
-    image = context.services.metadata.image
-    response.finalized_features = [
-        FinalizedFeatureKey(name, level, level)
-        for name, level in sorted(image.features.items())
-        if name in SUPPORTED_FEATURES and level > 0
-    ]
-    response.finalized_features_epoch = max(context.services.metadata.high_watermark - 1, 0)

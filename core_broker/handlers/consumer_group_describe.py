@@ -8,27 +8,13 @@ Versions: 1 adds the type of a member (KIP-1099): 1 for the consumer protocol, 0
 classic one.
 """
 
-from typing import Final
-
 from core_broker.errors import BrokerError
-from core_broker.groups.consumer_groups import serving
-from core_broker.handlers.authorized_operations import AclOperation
+from core_broker.handlers.authorized_operations import GROUP_OPERATIONS
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
-)
-
-_ALL_OPERATIONS: Final = sum(
-    1 << operation
-    for operation in (
-        AclOperation.READ,
-        AclOperation.DELETE,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    )
 )
 
 
@@ -38,12 +24,12 @@ def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> Co
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:
-                group.authorized_operations = _ALL_OPERATIONS
+                group.authorized_operations = GROUP_OPERATIONS
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
 def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
     try:
-        return serving(context.services.groups.consumer_groups).describe(group_id)
+        return context.services.groups.consumer_groups.describe(group_id)
     except BrokerError as error:
         return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message or None)

@@ -12,7 +12,6 @@ generates it.
 """
 
 from core_broker.errors import BrokerError
-from core_broker.groups.consumer_groups import serving
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -23,7 +22,7 @@ from core_broker.protocol.messages.consumer_group_heartbeat import (
 async def handle(request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> ConsumerGroupHeartbeatResponse:
     """Process one heartbeat; responds once its changes are committed."""
     try:
-        return await serving(context.services.groups.consumer_groups).heartbeat(
+        return await context.services.groups.consumer_groups.heartbeat(
             request,
             version=context.api_version,
             client_id=context.client_id or "",

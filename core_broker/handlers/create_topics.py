@@ -14,17 +14,11 @@ from core_broker.cluster.effective_settings import broker_config
 from core_broker.cluster.topic_changes import CreatedTopic, NewTopic
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfigs,
-    CreatableTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from core_broker.protocol.messages import create_topics as wire
 from core_broker.settings import BrokerConfig, describe_topic
 
 
-async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+async def handle(request: wire.CreateTopicsRequest, context: RequestContext) -> wire.CreateTopicsResponse:
     """Create the valid topics."""
     counts = Counter(topic.name for topic in request.topics)
     plans = {topic.name: _new_topic(topic) for topic in request.topics if counts[topic.name] == 1}
@@ -33,10 +27,12 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
     created = await controller.create_topics(wanted, validate_only=request.validate_only)
     outcomes = dict(zip((topic.name for topic in wanted), created, strict=True))
     config = broker_config(controller.image, context.services.settings)
-    return CreateTopicsResponse(topics=[_result(name, plans.get(name), outcomes.get(name), config) for name in counts])
+    return wire.CreateTopicsResponse(
+        topics=[_result(name, plans.get(name), outcomes.get(name), config) for name in counts]
+    )
 
 
-def _new_topic(topic: CreatableTopic) -> NewTopic | BrokerError:
+def _new_topic(topic: wire.CreatableTopic) -> NewTopic | BrokerError:
     assignments = {item.partition_index: item.broker_ids for item in topic.assignments}
     if len(assignments) != len(topic.assignments):
         return BrokerError(
@@ -53,28 +49,24 @@ def _new_topic(topic: CreatableTopic) -> NewTopic | BrokerError:
 
 def _result(
     name: str, plan: NewTopic | BrokerError | None, outcome: CreatedTopic | BrokerError | None, config: BrokerConfig
-) -> CreatableTopicResult:
+) -> wire.CreatableTopicResult:
     if plan is None:
         outcome = BrokerError(ErrorCode.INVALID_REQUEST, f"Topic {name!r} is in the request more than once.")
     elif isinstance(plan, BrokerError):
         outcome = plan
     if isinstance(outcome, CreatedTopic):
-        return _created_result(outcome, config)
+        return wire.CreatableTopicResult(
+            name=outcome.name,
+            topic_id=outcome.topic_id,
+            error_message=None,
+            num_partitions=outcome.partition_count,
+            replication_factor=outcome.replication_factor,
+            configs=[
+                wire.CreatableTopicConfigs(
+                    setting.key, setting.value, setting.is_read_only, setting.source, setting.is_sensitive
+                )
+                for setting in describe_topic(outcome.configs, config)
+            ],
+        )
     error = outcome or BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message, configs=None)
-
-
-def _created_result(topic: CreatedTopic, config: BrokerConfig) -> CreatableTopicResult:
-    return CreatableTopicResult(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        error_message=None,
-        num_partitions=topic.partition_count,
-        replication_factor=topic.replication_factor,
-        configs=[
-            CreatableTopicConfigs(
-                setting.key, setting.value, setting.is_read_only, setting.source, setting.is_sensitive
-            )
-            for setting in describe_topic(topic.configs, config)
-        ],
-    )
+    return wire.CreatableTopicResult(name=name, error_code=error.code, error_message=error.message, configs=None)

@@ -12,22 +12,16 @@ from typing import Final
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsPartitionResult,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopicResult,
-)
+from core_broker.protocol.messages import delete_records as wire
 
 _NO_LOW_WATERMARK: Final = -1
 
 
-def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:
+def handle(request: wire.DeleteRecordsRequest, context: RequestContext) -> wire.DeleteRecordsResponse:
     """Delete records before the offset of each partition."""
-    return DeleteRecordsResponse(
+    return wire.DeleteRecordsResponse(
         topics=[
-            DeleteRecordsTopicResult(
+            wire.DeleteRecordsTopicResult(
                 topic.name, [_delete(topic.name, partition, context) for partition in topic.partitions]
             )
             for topic in request.topics
@@ -35,18 +29,16 @@ def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteReco
     )
 
 
-def _delete(topic: str, wanted: DeleteRecordsPartition, context: RequestContext) -> DeleteRecordsPartitionResult:
+def _delete(
+    topic: str, wanted: wire.DeleteRecordsPartition, context: RequestContext
+) -> wire.DeleteRecordsPartitionResult:
     try:
-        low_watermark = _delete_before(topic, wanted.partition_index, wanted.offset, context)
+        if topic in INTERNAL_TOPICS:
+            raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        partition = context.services.partitions.get(topic, wanted.partition_index)
+        if "delete" not in partition.log.settings.cleanup_policy:
+            raise BrokerError(ErrorCode.POLICY_VIOLATION)
+        low_watermark = partition.delete_records_before(wanted.offset)
     except BrokerError as error:
-        return DeleteRecordsPartitionResult(wanted.partition_index, _NO_LOW_WATERMARK, error.code)
-    return DeleteRecordsPartitionResult(wanted.partition_index, low_watermark)
-
-
-def _delete_before(topic: str, index: int, offset: int, context: RequestContext) -> int:
-    if topic in INTERNAL_TOPICS:
-        raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    partition = context.services.partitions.get(topic, index)
-    if "delete" not in partition.log.settings.cleanup_policy:
-        raise BrokerError(ErrorCode.POLICY_VIOLATION)
-    return partition.delete_records_before(offset)
+        return wire.DeleteRecordsPartitionResult(wanted.partition_index, _NO_LOW_WATERMARK, error.code)
+    return wire.DeleteRecordsPartitionResult(wanted.partition_index, low_watermark)

@@ -13,26 +13,25 @@ from typing import Final
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.delete_topics import (
-    DeletableTopicResult,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    DeleteTopicState,
-)
+from core_broker.protocol.messages import delete_topics as wire
 from core_broker.protocol.primitives import ZERO_UUID
 
 _BY_ID_SINCE: Final = 6
 _DISABLED_SINCE: Final = 3
 
 
-async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+async def handle(request: wire.DeleteTopicsRequest, context: RequestContext) -> wire.DeleteTopicsResponse:
     """Delete the valid topics."""
     controller = context.services.controller
     if context.api_version < _BY_ID_SINCE:
-        wanted = [DeleteTopicState(name=name) for name in request.topic_names]
+        wanted = [wire.DeleteTopicState(name=name) for name in request.topic_names]
     else:
         wanted = request.topics
-    results = _look_up(wanted, controller.image)
+    results = [_find(topic, controller.image) for topic in wanted]
+    counts = Counter(result.topic_id for result in results if not result.error_code)
+    for result in results:
+        if counts[result.topic_id] > 1:
+            _set_error(result, BrokerError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once."))
     found = [result for result in results if not result.error_code]
     outcomes = await controller.delete_topics([result.topic_id for result in found])
     for result, outcome in zip(found, outcomes, strict=True):
@@ -40,20 +39,11 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
             _set_error(result, outcome)
             if outcome.code is ErrorCode.TOPIC_DELETION_DISABLED and context.api_version < _DISABLED_SINCE:
                 result.error_code = ErrorCode.INVALID_REQUEST
-    return DeleteTopicsResponse(responses=results)
+    return wire.DeleteTopicsResponse(responses=results)
 
 
-def _look_up(wanted: list[DeleteTopicState], image: MetadataImage) -> list[DeletableTopicResult]:
-    results = [_find(topic, image) for topic in wanted]
-    counts = Counter(result.topic_id for result in results if not result.error_code)
-    for result in results:
-        if counts[result.topic_id] > 1:
-            _set_error(result, BrokerError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once."))
-    return results
-
-
-def _find(wanted: DeleteTopicState, image: MetadataImage) -> DeletableTopicResult:
-    result = DeletableTopicResult(name=wanted.name, topic_id=wanted.topic_id)
+def _find(wanted: wire.DeleteTopicState, image: MetadataImage) -> wire.DeletableTopicResult:
+    result = wire.DeletableTopicResult(name=wanted.name, topic_id=wanted.topic_id)
     by_id = wanted.topic_id != ZERO_UUID
     if by_id == (wanted.name is not None):
         _set_error(result, BrokerError(ErrorCode.INVALID_REQUEST, "Specify either the name or the id of the topic."))
@@ -69,5 +59,5 @@ def _find(wanted: DeleteTopicState, image: MetadataImage) -> DeletableTopicResul
     return result
 
 
-def _set_error(result: DeletableTopicResult, error: BrokerError) -> None:
+def _set_error(result: wire.DeletableTopicResult, error: BrokerError) -> None:
     result.error_code, result.error_message = error.code, error.message

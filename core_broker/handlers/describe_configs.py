@@ -15,14 +15,7 @@ from core_broker.cluster.metadata import ResourceType
 from core_broker.cluster.topic_rules import check_topic_name
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-    DescribeConfigsResult,
-    DescribeConfigsSynonym,
-)
+from core_broker.protocol.messages import describe_configs as wire
 from core_broker.settings import (
     BrokerConfig,
     ConfigSource,
@@ -33,17 +26,24 @@ from core_broker.settings import (
 )
 
 
-def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
+def handle(request: wire.DescribeConfigsRequest, context: RequestContext) -> wire.DescribeConfigsResponse:
     """Describe each resource."""
-    return DescribeConfigsResponse(results=[_describe(item, request, context) for item in request.resources])
+    return wire.DescribeConfigsResponse(results=[_describe(item, request, context) for item in request.resources])
 
 
 def _describe(
-    resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: RequestContext
-) -> DescribeConfigsResult:
-    result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+    resource: wire.DescribeConfigsResource, request: wire.DescribeConfigsRequest, context: RequestContext
+) -> wire.DescribeConfigsResult:
+    result = wire.DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
-        settings = _settings_of(resource, context)
+        describe = _DESCRIBERS.get(resource.resource_type)
+        if describe is None:
+            raise BrokerError(
+                ErrorCode.INVALID_REQUEST,
+                f"resource type {resource.resource_type} cannot be described;"
+                " use topics (2), brokers (4) or groups (32)",
+            )
+        settings = describe(resource.resource_name, context)
     except BrokerError as error:
         result.error_code, result.error_message = error.code, error.message
         return result
@@ -52,16 +52,6 @@ def _describe(
     result.error_message = None
     result.configs = [_config(item, request) for item in settings if wanted is None or item.key in wanted]
     return result
-
-
-def _settings_of(resource: DescribeConfigsResource, context: RequestContext) -> list[DescribedSetting]:
-    describe = _DESCRIBERS.get(resource.resource_type)
-    if describe is None:
-        raise BrokerError(
-            ErrorCode.INVALID_REQUEST,
-            f"resource type {resource.resource_type} cannot be described; use topics (2), brokers (4) or groups (32)",
-        )
-    return describe(resource.resource_name, context)
 
 
 def _describe_topic(name: str, context: RequestContext) -> list[DescribedSetting]:
@@ -92,7 +82,7 @@ def _describe_group(name: str, context: RequestContext) -> list[DescribedSetting
     described = []
     for key, definition in GroupSettings.DEFINITIONS.items():
         own = [Synonym(key=key, value=overrides[key], source=ConfigSource.GROUP_CONFIG)] if key in overrides else []
-        sources = (*own, *broker.places(*definition.synonyms))
+        sources = (*own, *broker.sources(*definition.synonyms))
         described.append(
             DescribedSetting(definition=definition, value=sources[0].value, synonyms=sources, settings=GroupSettings)
         )
@@ -117,15 +107,15 @@ def _broker(context: RequestContext) -> BrokerConfig:
     return broker_config(context.services.metadata.image, context.services.settings)
 
 
-def _config(setting: DescribedSetting, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _config(setting: DescribedSetting, request: wire.DescribeConfigsRequest) -> wire.DescribeConfigsResourceResult:
     synonyms = setting.synonyms if request.include_synonyms else ()
-    return DescribeConfigsResourceResult(
+    return wire.DescribeConfigsResourceResult(
         name=setting.key,
         value=setting.value,
         read_only=setting.is_read_only,
         config_source=setting.source,
         is_sensitive=setting.is_sensitive,
-        synonyms=[DescribeConfigsSynonym(item.key, item.value, item.source) for item in synonyms],
+        synonyms=[wire.DescribeConfigsSynonym(item.key, item.value, item.source) for item in synonyms],
         config_type=setting.type_code,
         documentation=setting.documentation if request.include_documentation else None,
     )

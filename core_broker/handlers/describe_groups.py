@@ -11,74 +11,58 @@ from typing import Final
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.classic_group import ClassicGroup
-from core_broker.groups.classic_member import Member, State
-from core_broker.handlers.authorized_operations import NOT_ASKED, AclOperation
+from core_broker.groups.classic_member import State
+from core_broker.handlers.authorized_operations import GROUP_OPERATIONS, NOT_ASKED
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.describe_groups import (
-    DescribedGroup,
-    DescribedGroupMember,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-)
+from core_broker.protocol.messages import describe_groups as wire
 
 _NOT_FOUND_SINCE: Final = 6
-_GROUP_OPERATIONS: Final = sum(
-    1 << operation
-    for operation in (
-        AclOperation.READ,
-        AclOperation.DELETE,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    )
-)
 
 
-def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+def handle(request: wire.DescribeGroupsRequest, context: RequestContext) -> wire.DescribeGroupsResponse:
     """Describe each group."""
     described = [_describe(group_id, context) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in described:
-            group.authorized_operations = NOT_ASKED if group.error_code else _GROUP_OPERATIONS
-    return DescribeGroupsResponse(groups=described)
+            group.authorized_operations = NOT_ASKED if group.error_code else GROUP_OPERATIONS
+    return wire.DescribeGroupsResponse(groups=described)
 
 
-def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
+def _describe(group_id: str, context: RequestContext) -> wire.DescribedGroup:
     try:
         group = context.services.groups.find_group(group_id)
     except BrokerError as error:
-        return DescribedGroup(error_code=error.code, error_message=error.message, group_id=group_id)
+        return wire.DescribedGroup(error_code=error.code, error_message=error.message, group_id=group_id)
     if not isinstance(group, ClassicGroup):
         return _dead(group_id, context.api_version, exists=group is not None)
     is_stable = group.state is State.STABLE
     name = group.protocol_name if is_stable else None
-    return DescribedGroup(
+    return wire.DescribedGroup(
         group_id=group_id,
         group_state=group.state_name,
         protocol_type=group.protocol_type,
         protocol_data=name or "",
-        members=[_member(member, name, is_stable=is_stable) for member in group.members.values()],
+        members=[
+            wire.DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(name) if is_stable else b"",
+                member_assignment=member.assignment if is_stable else b"",
+            )
+            for member in group.members.values()
+        ],
     )
 
 
-def _dead(group_id: str, api_version: int, *, exists: bool) -> DescribedGroup:
+def _dead(group_id: str, api_version: int, *, exists: bool) -> wire.DescribedGroup:
     if api_version < _NOT_FOUND_SINCE:
-        return DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
+        return wire.DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
     message = f"Group {group_id} is not a classic group." if exists else f"Group {group_id} not found."
-    return DescribedGroup(
+    return wire.DescribedGroup(
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
         error_message=message,
         group_id=group_id,
         group_state=State.DEAD.value,
-    )
-
-
-def _member(member: Member, protocol_name: str | None, *, is_stable: bool) -> DescribedGroupMember:
-    return DescribedGroupMember(
-        member_id=member.member_id,
-        group_instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        member_metadata=member.metadata(protocol_name) if is_stable else b"",
-        member_assignment=member.assignment if is_stable else b"",
     )

@@ -13,38 +13,36 @@ from pathlib import Path
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.log.log_directory import LogDirectory
-from core_broker.protocol.messages.describe_log_dirs import (
-    DescribeLogDirsPartition,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-    DescribeLogDirsResult,
-    DescribeLogDirsTopic,
-)
+from core_broker.protocol.messages import describe_log_dirs as wire
 
 
-def handle(request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:
+def handle(request: wire.DescribeLogDirsRequest, context: RequestContext) -> wire.DescribeLogDirsResponse:
     """Describe each directory."""
     wanted = None if request.topics is None else {item.topic: set(item.partitions) for item in request.topics}
     directories = context.services.logs.directories
-    found: dict[Path, dict[str, list[DescribeLogDirsPartition]]] = {directory.path: {} for directory in directories}
+    found: dict[Path, dict[str, list[wire.DescribeLogDirsPartition]]] = {
+        directory.path: {} for directory in directories
+    }
     logs = [(partition_log, 0, False) for partition_log in context.services.logs]
     copies = [(move.copy, move.lag, True) for move in context.services.logs.moves]
     for log, lag, is_copy in (*logs, *copies):
         if wanted is None or log.partition in wanted.get(log.topic, ()):
-            described = DescribeLogDirsPartition(log.partition, log.size_bytes, lag, is_copy)
+            described = wire.DescribeLogDirsPartition(log.partition, log.size_bytes, lag, is_copy)
             found[log.directory.parent].setdefault(log.topic, []).append(described)
     results = [_describe(directory, found[directory.path]) for directory in directories]
-    return DescribeLogDirsResponse(results=results)
+    return wire.DescribeLogDirsResponse(results=results)
 
 
-def _describe(directory: LogDirectory, topics: dict[str, list[DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
+def _describe(
+    directory: LogDirectory, topics: dict[str, list[wire.DescribeLogDirsPartition]]
+) -> wire.DescribeLogDirsResult:
     try:
         disk = directory.space()
     except OSError:
-        return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, str(directory.path))
-    return DescribeLogDirsResult(
+        return wire.DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, str(directory.path))
+    return wire.DescribeLogDirsResult(
         log_dir=str(directory.path.absolute()),
-        topics=[DescribeLogDirsTopic(name, partitions) for name, partitions in topics.items()],
+        topics=[wire.DescribeLogDirsTopic(name, partitions) for name, partitions in topics.items()],
         total_bytes=disk.total_bytes,
         usable_bytes=disk.usable_bytes,
     )

@@ -5,34 +5,28 @@ The producers with state in a partition, and their open transactions (KIP-664); 
 
 from core_broker.errors import BrokerError
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.describe_producers import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    PartitionResponse,
-    ProducerState,
-    TopicResponse,
-)
+from core_broker.protocol.messages import describe_producers as wire
 
 
-def handle(request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
+def handle(request: wire.DescribeProducersRequest, context: RequestContext) -> wire.DescribeProducersResponse:
     """Describe the producers of each partition."""
-    return DescribeProducersResponse(
+    return wire.DescribeProducersResponse(
         topics=[
-            TopicResponse(topic.name, [_describe(topic.name, index, context) for index in topic.partition_indexes])
+            wire.TopicResponse(topic.name, [_describe(topic.name, index, context) for index in topic.partition_indexes])
             for topic in request.topics
         ]
     )
 
 
-def _describe(topic: str, index: int, context: RequestContext) -> PartitionResponse:
+def _describe(topic: str, index: int, context: RequestContext) -> wire.PartitionResponse:
     try:
         producers = context.services.partitions.get(topic, index).producers
     except BrokerError as error:
-        return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
-    return PartitionResponse(
+        return wire.PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
+    return wire.PartitionResponse(
         partition_index=index,
         active_producers=[
-            ProducerState(
+            wire.ProducerState(
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
                 last_sequence=producer.last_sequence,

@@ -6,21 +6,17 @@ Ignored: nothing. Topics are never created automatically.
 """
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
-from core_broker.cluster.metadata import MetadataImage, TopicImage
+from core_broker.cluster.metadata import MetadataImage
 from core_broker.cluster.topic_rules import is_valid_topic_name
 from core_broker.errors import ErrorCode
 from core_broker.handlers.authorized_operations import TOPIC_OPERATIONS
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-    DescribeTopicPartitionsResponseCursor,
-    DescribeTopicPartitionsResponsePartition,
-    DescribeTopicPartitionsResponseTopic,
-)
+from core_broker.protocol.messages import describe_topic_partitions as wire
 
 
-def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> DescribeTopicPartitionsResponse:
+def handle(
+    request: wire.DescribeTopicPartitionsRequest, context: RequestContext
+) -> wire.DescribeTopicPartitionsResponse:
     """Describe topics from the cursor on, until the page is full."""
     image = context.services.metadata.image
     room = max(1, min(request.response_partition_limit, context.services.settings.max_request_partition_size_limit))
@@ -30,57 +26,55 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
         if first_partition < 0:
             # The response has no top-level error code, only those of its topics.
             rejected = [
-                DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in request.topics
+                wire.DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name)
+                for topic in request.topics
             ]
-            return DescribeTopicPartitionsResponse(topics=rejected)
-    response = DescribeTopicPartitionsResponse(topics=[])
+            return wire.DescribeTopicPartitionsResponse(topics=rejected)
+    response = wire.DescribeTopicPartitionsResponse(topics=[])
     wanted = {topic.name for topic in request.topics} if request.topics else image.topics.keys()
     for name in sorted(name for name in wanted if name >= first_topic):
         if room <= 0:
-            response.next_cursor = DescribeTopicPartitionsResponseCursor(name, 0)
+            response.next_cursor = wire.DescribeTopicPartitionsResponseCursor(name, 0)
             break
         start = first_partition if name == first_topic else 0
         described, next_partition = _describe(name, image, start, room)
         response.topics.append(described)
         room -= len(described.partitions)
         if next_partition is not None:
-            response.next_cursor = DescribeTopicPartitionsResponseCursor(name, next_partition)
+            response.next_cursor = wire.DescribeTopicPartitionsResponseCursor(name, next_partition)
             break
     return response
 
 
 def _describe(
     name: str, image: MetadataImage, start: int, room: int
-) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+) -> tuple[wire.DescribeTopicPartitionsResponseTopic, int | None]:
     """One topic from partition `start` on, and the partition to go on with if there was no room for all."""
     topic = image.topics.get(name)
     if topic is None:
         known = is_valid_topic_name(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.INVALID_TOPIC_EXCEPTION
-        return DescribeTopicPartitionsResponseTopic(code, name), None
+        return wire.DescribeTopicPartitionsResponseTopic(code, name), None
     indexes = [index for index in sorted(topic.partitions) if index >= start]
     live = {broker.broker_id for broker in image.live_brokers()}
-    described = DescribeTopicPartitionsResponseTopic(
+    described = wire.DescribeTopicPartitionsResponseTopic(
         name=name,
         topic_id=topic.topic_id,
         is_internal=name in INTERNAL_TOPICS,
-        partitions=[_partition(topic, index, live) for index in indexes[:room]],
+        partitions=[
+            wire.DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.NONE if partition.leader_id in live else ErrorCode.LEADER_NOT_AVAILABLE,
+                partition_index=index,
+                leader_id=partition.leader_id if partition.leader_id in live else -1,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=list(partition.replicas),
+                isr_nodes=list(partition.isr),
+                eligible_leader_replicas=list(partition.elr),
+                last_known_elr=list(partition.last_known_elr),
+                offline_replicas=[replica for replica in partition.replicas if replica not in live],
+            )
+            for index, partition in ((index, topic.partitions[index]) for index in indexes[:room])
+        ],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
     return described, indexes[room] if len(indexes) > room else None
-
-
-def _partition(topic: TopicImage, index: int, live: set[int]) -> DescribeTopicPartitionsResponsePartition:
-    partition = topic.partitions[index]
-    has_leader = partition.leader_id in live
-    return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
-        partition_index=index,
-        leader_id=partition.leader_id if has_leader else -1,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=list(partition.isr),
-        eligible_leader_replicas=list(partition.elr),
-        last_known_elr=list(partition.last_known_elr),
-        offline_replicas=[replica for replica in partition.replicas if replica not in live],
-    )

@@ -7,35 +7,30 @@ from collections import defaultdict
 
 from core_broker.errors import BrokerError
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.describe_transactions import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    TopicData,
-    TransactionState,
-)
+from core_broker.protocol.messages import describe_transactions as wire
 
 
-def handle(request: DescribeTransactionsRequest, context: RequestContext) -> DescribeTransactionsResponse:
+def handle(request: wire.DescribeTransactionsRequest, context: RequestContext) -> wire.DescribeTransactionsResponse:
     """Describe the transaction of each id."""
-    return DescribeTransactionsResponse(
+    return wire.DescribeTransactionsResponse(
         transaction_states=[_describe(transactional_id, context) for transactional_id in request.transactional_ids]
     )
 
 
-def _describe(transactional_id: str, context: RequestContext) -> TransactionState:
+def _describe(transactional_id: str, context: RequestContext) -> wire.TransactionState:
     try:
         current = context.services.transactions.describe(transactional_id)
     except BrokerError as error:
-        return TransactionState(error_code=error.code, transactional_id=transactional_id)
+        return wire.TransactionState(error_code=error.code, transactional_id=transactional_id)
     by_topic: defaultdict[str, list[int]] = defaultdict(list)
     for topic, partition in sorted(current.partitions):
         by_topic[topic].append(partition)
-    return TransactionState(
+    return wire.TransactionState(
         transactional_id=transactional_id,
         transaction_state=current.state.label,
         transaction_timeout_ms=current.timeout_ms,
         transaction_start_time_ms=current.start_ms,
         producer_id=current.producer_id,
         producer_epoch=current.producer_epoch,
-        topics=[TopicData(topic, partitions) for topic, partitions in by_topic.items()],
+        topics=[wire.TopicData(topic, partitions) for topic, partitions in by_topic.items()],
     )

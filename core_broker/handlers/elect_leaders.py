@@ -13,17 +13,12 @@ from typing import Final
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.elect_leaders import (
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    PartitionResult,
-    ReplicaElectionResult,
-)
+from core_broker.protocol.messages import elect_leaders as wire
 
 _ELECTION_TYPES: Final = (0, 1)
 
 
-def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
+def handle(request: wire.ElectLeadersRequest, context: RequestContext) -> wire.ElectLeadersResponse:
     """Report for each partition why no election is needed."""
     if request.election_type not in _ELECTION_TYPES:
         message = f"election type {request.election_type} is unknown; use 0 (preferred) or 1 (unclean)"
@@ -31,18 +26,18 @@ def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeader
     image = context.services.metadata.image
     # As in Kafka, a request for all partitions lists only those with an election or an error.
     topics = request.topic_partitions or []
-    return ElectLeadersResponse(
+    return wire.ElectLeadersResponse(
         replica_election_results=[
-            ReplicaElectionResult(item.topic, _results(item.topic, item.partitions, image)) for item in topics
+            wire.ReplicaElectionResult(item.topic, _results(item.topic, item.partitions, image)) for item in topics
         ]
     )
 
 
-def _results(topic: str, indexes: Sequence[int], image: MetadataImage) -> list[PartitionResult]:
+def _results(topic: str, indexes: Sequence[int], image: MetadataImage) -> list[wire.PartitionResult]:
     known = image.topics[topic].partitions if topic in image.topics else {}
     return [
-        PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+        wire.PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
         if index in known
-        else PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
+        else wire.PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
         for index in indexes
     ]

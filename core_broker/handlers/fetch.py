@@ -14,7 +14,7 @@ from typing import Final
 
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.handlers.context import RequestContext, Services
+from core_broker.handlers.context import RequestContext
 from core_broker.handlers.fetch_response import Chunk, FetchResponse, ReadResult
 from core_broker.handlers.fetch_sessions import FetchEntry, FetchSession
 from core_broker.protocol.fields import decode
@@ -102,35 +102,38 @@ class _Fetch:
     def _read_partition(self, entry: FetchEntry) -> ReadResult:
         services = self._context.services
         try:
-            partition = _find(services, entry, self._context.api_version)
+            topic = entry.topic
+            if self._context.api_version >= _UNKNOWN_TOPIC_ID_SINCE:
+                name = services.partitions.topic_name(entry.topic_id)
+                if name is None:
+                    raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
+                topic = name
+            partition = services.partitions.get(topic, entry.partition)
             if entry.leader_epoch != partition.leader_epoch:
                 partition.check_leader_epoch(entry.leader_epoch)
             self._partitions.append(partition)
-            return self._read_leader(partition, entry)
+            log = partition.log
+            stable = partition.last_stable_offset
+            result = ReadResult(
+                entry, ErrorCode.NONE, partition.high_watermark, stable, log.start_offset, traffic=partition.traffic
+            )
+            if entry.last_fetched_epoch >= 0 and self._diverges(partition, entry, result):
+                return result
+            committed = self._request.isolation_level == _READ_COMMITTED
+            upper = stable if committed else partition.high_watermark
+            if committed:
+                result.aborted = []
+            offset = entry.fetch_offset
+            if log.start_offset <= offset and upper <= offset <= log.end_offset:
+                return result
+            bytes_left = self._bytes_max - self._size
+            data = log.read(offset, min(entry.max_bytes, bytes_left), upper_offset=upper, at_least_one=self._size == 0)
+            result.data = data
+            if data is not None and committed:
+                result.aborted = log.aborted_transactions(offset, data.next_offset)
+            return result
         except BrokerError as error:
             return ReadResult(entry, error.code)
-
-    def _read_leader(self, partition: Partition, entry: FetchEntry) -> ReadResult:
-        log = partition.log
-        stable = partition.last_stable_offset
-        result = ReadResult(
-            entry, ErrorCode.NONE, partition.high_watermark, stable, log.start_offset, traffic=partition.traffic
-        )
-        if entry.last_fetched_epoch >= 0 and self._diverges(partition, entry, result):
-            return result
-        committed = self._request.isolation_level == _READ_COMMITTED
-        upper = stable if committed else partition.high_watermark
-        if committed:
-            result.aborted = []
-        offset = entry.fetch_offset
-        if log.start_offset <= offset and upper <= offset <= log.end_offset:
-            return result
-        bytes_left = self._bytes_max - self._size
-        data = log.read(offset, min(entry.max_bytes, bytes_left), upper_offset=upper, at_least_one=self._size == 0)
-        result.data = data
-        if data is not None and committed:
-            result.aborted = log.aborted_transactions(offset, data.next_offset)
-        return result
 
     @staticmethod
     def _diverges(partition: Partition, entry: FetchEntry, result: ReadResult) -> bool:
@@ -150,8 +153,13 @@ class _Fetch:
         if session is not None:
             if self._is_incremental:
                 results = [result for result in results if result.has_changed]
-            for result in results:
-                _note_sent(session, result)
+            for result in results:  # what the reader knows now, so that its next response has only changes
+                entry = result.entry
+                entry.sent_error = result.error != ErrorCode.NONE
+                entry.sent_high_watermark = result.high_watermark
+                entry.sent_start_offset = result.start_offset
+                if result.data is not None:
+                    session.move_to_end(entry)
         for result in results:
             if result.traffic is not None:
                 result.traffic.fetch_requests += 1
@@ -199,23 +207,3 @@ class _Fetch:
         self._timer.cancel()
         for partition in self._watched:
             partition.readers.discard(self)
-
-
-def _find(services: Services, entry: FetchEntry, version: int) -> Partition:
-    topic = entry.topic
-    if version >= _UNKNOWN_TOPIC_ID_SINCE:
-        name = services.partitions.topic_name(entry.topic_id)
-        if name is None:
-            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
-        topic = name
-    return services.partitions.get(topic, entry.partition)
-
-
-def _note_sent(session: FetchSession, result: ReadResult) -> None:
-    """Note what the session's reader knows now, so that the next response contains only changes."""
-    entry = result.entry
-    entry.sent_error = result.error != ErrorCode.NONE
-    entry.sent_high_watermark = result.high_watermark
-    entry.sent_start_offset = result.start_offset
-    if result.data is not None:
-        session.move_to_end(entry)

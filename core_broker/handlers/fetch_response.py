@@ -71,7 +71,13 @@ class FetchResponse:
             self._topic(group)
         if self._flexible:
             self._out.append(0)
-        return self._finish()
+        if self._out:
+            self.chunks.append(self._out)
+            self._size += len(self._out)
+        first = self.chunks[0]
+        assert isinstance(first, bytearray)
+        finish_response(first, self._size - len(first))
+        return self.chunks
 
     def _topic(self, results: list[ReadResult]) -> None:
         entry = results[0].entry
@@ -83,28 +89,25 @@ class FetchResponse:
             self._out += name
         self._count(len(results))
         for result in results:
-            self._partition(result)
+            out = self._out
+            out += _PARTITION(result.entry.partition, result.error, result.high_watermark, result.last_stable_offset)
+            if self._version >= 5:
+                out += _INT64(result.start_offset)
+            self._count(-1 if result.aborted is None else len(result.aborted))
+            for producer_id, first_offset in result.aborted or ():
+                self._out += _TWO_INT64(producer_id, first_offset)
+                if self._flexible:
+                    self._out.append(0)
+            if self._version >= 11:
+                out += _INT32(-1)
+            self._records(result.data)
+            if self._flexible and result.diverging is not None:
+                epoch, end_offset = result.diverging
+                self._out += b"\x01\x00\x0d" + _EPOCH_END(epoch, end_offset, 0)
+            elif self._flexible:
+                self._out.append(0)
         if self._flexible:
             self._out.append(0)
-
-    def _partition(self, result: ReadResult) -> None:
-        out = self._out
-        out += _PARTITION(result.entry.partition, result.error, result.high_watermark, result.last_stable_offset)
-        if self._version >= 5:
-            out += _INT64(result.start_offset)
-        self._write_aborted(result.aborted)
-        if self._version >= 11:
-            out += _INT32(-1)
-        self._records(result.data)
-        if self._flexible:
-            self._partition_tags(result)
-
-    def _write_aborted(self, aborted: list[tuple[int, int]] | None) -> None:
-        self._count(-1 if aborted is None else len(aborted))
-        for producer_id, first_offset in aborted or ():
-            self._out += _TWO_INT64(producer_id, first_offset)
-            if self._flexible:
-                self._out.append(0)
 
     def _records(self, data: LogSlice | None) -> None:
         length = 0 if data is None else data.length
@@ -122,25 +125,9 @@ class FetchResponse:
         self._size += length + len(self._out)
         self._out = bytearray()
 
-    def _partition_tags(self, result: ReadResult) -> None:
-        if result.diverging is None:
-            self._out.append(0)
-            return
-        epoch, end_offset = result.diverging
-        self._out += b"\x01\x00\x0d" + _EPOCH_END(epoch, end_offset, 0)
-
     def _count(self, count: int) -> None:
         """The length of an array or of bytes, which are encoded alike; -1 is null."""
         self._out += uvarint(count + 1) if self._flexible else _INT32(count)
-
-    def _finish(self) -> list[Chunk]:
-        if self._out:
-            self.chunks.append(self._out)
-            self._size += len(self._out)
-        first = self.chunks[0]
-        assert isinstance(first, bytearray)
-        finish_response(first, self._size - len(first))
-        return self.chunks
 
 
 def _by_topic(results: list[ReadResult]) -> list[list[ReadResult]]:

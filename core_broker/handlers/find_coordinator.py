@@ -58,10 +58,6 @@ async def _find(key: str, key_type: int, context: RequestContext) -> Coordinator
             await services.controller.ensure_internal_topic(topic_name)
         except BrokerError:
             return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return _leader(key, topic_name, context)
-
-
-def _leader(key: str, topic_name: str, context: RequestContext) -> Coordinator:
     image = context.services.metadata.image
     topic = image.topics.get(topic_name)
     if topic is None or not topic.partitions:

@@ -18,13 +18,7 @@ from typing import Final
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
+from core_broker.protocol.messages import list_offsets as wire
 
 
 class SpecialTime(IntEnum):
@@ -52,14 +46,14 @@ _CONSUMER: Final = -1
 _READ_COMMITTED: Final = 1
 
 
-def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+def handle(request: wire.ListOffsetsRequest, context: RequestContext) -> wire.ListOffsetsResponse:
     """Look up each partition; an error in one does not affect the others."""
-    response = ListOffsetsResponse(topics=[])
+    response = wire.ListOffsetsResponse(topics=[])
     for topic in request.topics:
         counts = Counter(partition.partition_index for partition in topic.partitions)
         results = []
         for wanted in topic.partitions:
-            result = ListOffsetsPartitionResponse(wanted.partition_index)
+            result = wire.ListOffsetsPartitionResponse(wanted.partition_index)
             try:
                 if counts[wanted.partition_index] > 1:
                     raise BrokerError(ErrorCode.INVALID_REQUEST)
@@ -67,16 +61,16 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
             except BrokerError as error:
                 result.error_code = error.code
             results.append(result)
-        response.topics.append(ListOffsetsTopicResponse(topic.name, results))
+        response.topics.append(wire.ListOffsetsTopicResponse(topic.name, results))
     return response
 
 
 def _look_up(
     topic: str,
-    wanted: ListOffsetsPartition,
-    request: ListOffsetsRequest,
+    wanted: wire.ListOffsetsPartition,
+    request: wire.ListOffsetsRequest,
     context: RequestContext,
-    result: ListOffsetsPartitionResponse,
+    result: wire.ListOffsetsPartitionResponse,
 ) -> None:
     if wanted.timestamp < 0 and context.api_version < _SINCE.get(wanted.timestamp, context.api_version + 1):
         raise BrokerError(ErrorCode.UNSUPPORTED_VERSION)
@@ -93,19 +87,15 @@ def _look_up(
         case SpecialTime.LATEST_TIERED | SpecialTime.EARLIEST_PENDING_UPLOAD:
             pass
         case timestamp:
-            _look_up_time(partition, timestamp, end, result)
+            if timestamp == SpecialTime.MAX_TIMESTAMP:
+                found = partition.log.max_timestamp()
+            else:
+                found = partition.log.offset_for_timestamp(timestamp, upper_offset=end)
+            if found is not None and found.offset < end:
+                result.timestamp, result.offset, result.leader_epoch = found.timestamp, found.offset, found.leader_epoch
 
 
-def _look_up_time(partition: Partition, timestamp: int, end: int, result: ListOffsetsPartitionResponse) -> None:
-    if timestamp == SpecialTime.MAX_TIMESTAMP:
-        found = partition.log.max_timestamp()
-    else:
-        found = partition.log.offset_for_timestamp(timestamp, upper_offset=end)
-    if found is not None and found.offset < end:
-        result.timestamp, result.offset, result.leader_epoch = found.timestamp, found.offset, found.leader_epoch
-
-
-def _readable_end(partition: Partition, request: ListOffsetsRequest) -> int:
+def _readable_end(partition: Partition, request: wire.ListOffsetsRequest) -> int:
     """The end of the log as visible to the client."""
     if request.replica_id != _CONSUMER:
         return partition.log.end_offset

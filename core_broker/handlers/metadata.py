@@ -24,13 +24,7 @@ from core_broker.handlers.context import RequestContext
 from core_broker.handlers.metadata_topics import EncodedTopics, encode_topic, write_response
 from core_broker.protocol.fields import decode
 from core_broker.protocol.frames import finish_response, start_response
-from core_broker.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponseTopic,
-)
+from core_broker.protocol.messages import metadata as wire
 from core_broker.protocol.primitives import ZERO_UUID
 
 _BY_ID_SINCE: Final = 12
@@ -40,14 +34,14 @@ _encoded_topics: WeakKeyDictionary[MetadataQuorum, EncodedTopics] = WeakKeyDicti
 
 def handle(frame: memoryview, body: int, context: RequestContext) -> bytearray | Coroutine[Any, Any, bytearray]:
     """Answer from the image; returns a coroutine only if topics have to be created first."""
-    request = decode(MetadataRequest, context.api_version, frame, body)
+    request = decode(wire.MetadataRequest, context.api_version, frame, body)
     missing = list(_to_create(request, context))
     if missing:
         return _create_and_answer(request, missing, context)
     return _answer(request, context, {})
 
 
-async def _create_and_answer(request: MetadataRequest, names: list[str], context: RequestContext) -> bytearray:
+async def _create_and_answer(request: wire.MetadataRequest, names: list[str], context: RequestContext) -> bytearray:
     try:
         results = await context.services.controller.auto_create_topics(names)
     except BrokerError as error:
@@ -56,7 +50,7 @@ async def _create_and_answer(request: MetadataRequest, names: list[str], context
     return _answer(request, context, failed)
 
 
-def _to_create(request: MetadataRequest, context: RequestContext) -> Iterator[str]:
+def _to_create(request: wire.MetadataRequest, context: RequestContext) -> Iterator[str]:
     if not request.topics or not request.allow_auto_topic_creation:
         return
     if not context.services.settings.auto_create_topics_enable:
@@ -67,7 +61,7 @@ def _to_create(request: MetadataRequest, context: RequestContext) -> Iterator[st
             yield topic.name
 
 
-def _answer(request: MetadataRequest, context: RequestContext, failed: dict[str, BrokerError]) -> bytearray:
+def _answer(request: wire.MetadataRequest, context: RequestContext, failed: dict[str, BrokerError]) -> bytearray:
     version = context.api_version
     quorum = context.services.metadata
     image = quorum.image
@@ -77,32 +71,30 @@ def _answer(request: MetadataRequest, context: RequestContext, failed: dict[str,
     found, errors = _select(request, image, version, failed)
     parts = encoded.parts(found, image, version=version, with_operations=request.include_topic_authorized_operations)
     parts.extend(encode_topic(error, version) for error in errors)
-    out = start_response(context.correlation_id, flexible=version >= MetadataResponse.FLEXIBLE_SINCE)
-    write_response(out, _head(request, image, context), parts, version)
+    out = start_response(context.correlation_id, flexible=version >= wire.MetadataResponse.FLEXIBLE_SINCE)
+    head = wire.MetadataResponse(
+        brokers=list(_brokers(image, context)),
+        cluster_id=image.cluster_id,
+        controller_id=quorum.leader_id,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )
+    write_response(out, head, parts, version)
     return finish_response(out)
 
 
-def _head(request: MetadataRequest, image: MetadataImage, context: RequestContext) -> MetadataResponse:
-    wants_operations = request.include_cluster_authorized_operations
-    return MetadataResponse(
-        brokers=list(_brokers(image, context)),
-        cluster_id=image.cluster_id,
-        controller_id=context.services.metadata.leader_id,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if wants_operations else NOT_ASKED,
-    )
-
-
-def _brokers(image: MetadataImage, context: RequestContext) -> Iterator[MetadataResponseBroker]:
+def _brokers(image: MetadataImage, context: RequestContext) -> Iterator[wire.MetadataResponseBroker]:
     for broker in image.live_brokers():
         endpoint = broker.endpoint(context.listener_name)
         if endpoint is not None:
             host = host_for_client(endpoint, context.local_host)
-            yield MetadataResponseBroker(broker.broker_id, host, endpoint.port, broker.rack)
+            yield wire.MetadataResponseBroker(broker.broker_id, host, endpoint.port, broker.rack)
 
 
 def _select(
-    request: MetadataRequest, image: MetadataImage, version: int, failed: dict[str, BrokerError]
-) -> tuple[list[TopicImage], list[MetadataResponseTopic]]:
+    request: wire.MetadataRequest, image: MetadataImage, version: int, failed: dict[str, BrokerError]
+) -> tuple[list[TopicImage], list[wire.MetadataResponseTopic]]:
     """The requested topics, and an error for each that does not exist."""
     if request.topics is None or (version == 0 and not request.topics):
         return list(image.topics.values()), []
@@ -116,20 +108,22 @@ def _select(
     return found, errors
 
 
-def _find(wanted: MetadataRequestTopic, image: MetadataImage, version: int) -> TopicImage | None:
+def _find(wanted: wire.MetadataRequestTopic, image: MetadataImage, version: int) -> TopicImage | None:
     if wanted.topic_id != ZERO_UUID:
         return image.topics_by_id.get(wanted.topic_id) if version >= _BY_ID_SINCE else None
     return image.topics.get(wanted.name or "")
 
 
-def _error(wanted: MetadataRequestTopic, version: int, failed: dict[str, BrokerError]) -> MetadataResponseTopic:
+def _error(
+    wanted: wire.MetadataRequestTopic, version: int, failed: dict[str, BrokerError]
+) -> wire.MetadataResponseTopic:
     by_id = wanted.topic_id != ZERO_UUID
     if (by_id or wanted.name is None) and version < _BY_ID_SINCE:
-        return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
+        return wire.MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
     if by_id:
-        return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
+        return wire.MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
     name = wanted.name or ""
     if name in failed:
-        return MetadataResponseTopic(failed[name].code, name)
+        return wire.MetadataResponseTopic(failed[name].code, name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return MetadataResponseTopic(code, name)
+    return wire.MetadataResponseTopic(code, name)

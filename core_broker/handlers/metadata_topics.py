@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
-from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from core_broker.cluster.metadata import BrokerImage, MetadataImage, TopicImage
 from core_broker.errors import ErrorCode
 from core_broker.handlers.authorized_operations import NOT_ASKED, TOPIC_OPERATIONS
 from core_broker.protocol.fields import encode
@@ -59,21 +59,19 @@ def describe_topic(topic: TopicImage, image: MetadataImage, *, with_operations: 
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[_describe_partition(index, topic.partitions[index], live) for index in sorted(topic.partitions)],
+        partitions=[
+            MetadataResponsePartition(
+                error_code=ErrorCode.NONE if partition.leader_id in live else ErrorCode.LEADER_NOT_AVAILABLE,
+                partition_index=index,
+                leader_id=partition.leader_id if partition.leader_id in live else _NO_LEADER,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=list(partition.replicas),
+                isr_nodes=list(partition.isr),
+                offline_replicas=[replica for replica in partition.replicas if replica not in live],
+            )
+            for index, partition in sorted(topic.partitions.items())
+        ],
         topic_authorized_operations=TOPIC_OPERATIONS if with_operations else NOT_ASKED,
-    )
-
-
-def _describe_partition(index: int, partition: PartitionImage, live: set[int]) -> MetadataResponsePartition:
-    has_leader = partition.leader_id in live
-    return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
-        partition_index=index,
-        leader_id=partition.leader_id if has_leader else _NO_LEADER,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=list(partition.isr),
-        offline_replicas=[replica for replica in partition.replicas if replica not in live],
     )
 
 

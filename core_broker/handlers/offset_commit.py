@@ -15,25 +15,18 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.offset_commits import Committer, OffsetCommits, OffsetToCommit
 from core_broker.groups.offsets import NO_EXPIRY, CommittedOffset
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
+from core_broker.protocol.messages import offset_commit as wire
 from core_broker.protocol.primitives import ZERO_UUID
 
 _TOPIC_IDS_SINCE: Final = 10
 
 
-async def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
+async def handle(request: wire.OffsetCommitRequest, context: RequestContext) -> wire.OffsetCommitResponse:
     """Commit the offsets."""
     version = context.api_version
     commits = context.services.groups.offset_commits
     draft = _Draft(request, context, commits)
-    response = OffsetCommitResponse(topics=[draft.topic(topic) for topic in request.topics])
+    response = wire.OffsetCommitResponse(topics=[draft.topic(topic) for topic in request.topics])
     if not draft.offsets:
         return response
     committer = Committer(
@@ -55,7 +48,7 @@ class _Draft:
 
     __slots__ = ("_by_id", "_commits", "_expires_at_ms", "_image", "_now_ms", "accepted", "offsets")
 
-    def __init__(self, request: OffsetCommitRequest, context: RequestContext, commits: OffsetCommits) -> None:
+    def __init__(self, request: wire.OffsetCommitRequest, context: RequestContext, commits: OffsetCommits) -> None:
         self._image: MetadataImage = context.services.metadata.image
         self._commits = commits
         self._by_id = context.api_version >= _TOPIC_IDS_SINCE
@@ -63,9 +56,9 @@ class _Draft:
         retention_ms = request.retention_time_ms
         self._expires_at_ms = NO_EXPIRY if retention_ms < 0 else self._now_ms + retention_ms
         self.offsets: list[OffsetToCommit] = []
-        self.accepted: list[OffsetCommitResponsePartition] = []
+        self.accepted: list[wire.OffsetCommitResponsePartition] = []
 
-    def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
+    def topic(self, topic: wire.OffsetCommitRequestTopic) -> wire.OffsetCommitResponseTopic:
         """The result for a topic as known before the commit."""
         if self._by_id:
             known = self._image.topics_by_id.get(topic.topic_id)
@@ -74,19 +67,21 @@ class _Draft:
             known = self._image.topics.get(topic.name)
             missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if known is None:
-            refused = [OffsetCommitResponsePartition(p.partition_index, missing) for p in topic.partitions]
-            return OffsetCommitResponseTopic(topic.name, topic.topic_id, refused)
+            refused = [wire.OffsetCommitResponsePartition(p.partition_index, missing) for p in topic.partitions]
+            return wire.OffsetCommitResponseTopic(topic.name, topic.topic_id, refused)
         answers = [self._partition(known, partition) for partition in topic.partitions]
-        return OffsetCommitResponseTopic(topic.name, topic.topic_id, answers)
+        return wire.OffsetCommitResponseTopic(topic.name, topic.topic_id, answers)
 
-    def _partition(self, topic: TopicImage, partition: OffsetCommitRequestPartition) -> OffsetCommitResponsePartition:
+    def _partition(
+        self, topic: TopicImage, partition: wire.OffsetCommitRequestPartition
+    ) -> wire.OffsetCommitResponsePartition:
         index = partition.partition_index
         if index not in topic.partitions:
-            return OffsetCommitResponsePartition(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return wire.OffsetCommitResponsePartition(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         metadata = partition.committed_metadata or ""
         error = self._commits.metadata_error(metadata) if metadata else ErrorCode.NONE
         if error is not ErrorCode.NONE:
-            return OffsetCommitResponsePartition(index, error)
+            return wire.OffsetCommitResponsePartition(index, error)
         committed = CommittedOffset(
             partition.committed_offset,
             partition.committed_leader_epoch,
@@ -96,6 +91,6 @@ class _Draft:
             topic.topic_id if self._by_id else ZERO_UUID,
         )
         self.offsets.append((topic.name, index, committed))
-        answer = OffsetCommitResponsePartition(index)
+        answer = wire.OffsetCommitResponsePartition(index)
         self.accepted.append(answer)
         return answer

@@ -6,35 +6,30 @@ GROUP_SUBSCRIBED_TO_TOPIC; a group whose members are not consumers is rejected a
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
-)
+from core_broker.protocol.messages import offset_delete as wire
 
 
-async def handle(request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
+async def handle(request: wire.OffsetDeleteRequest, context: RequestContext) -> wire.OffsetDeleteResponse:
     """Delete the committed offsets."""
     topics = context.services.metadata.image.topics
-    response = OffsetDeleteResponse()
+    response = wire.OffsetDeleteResponse()
     wanted: list[tuple[str, int]] = []
-    accepted: list[OffsetDeleteResponsePartition] = []
+    accepted: list[wire.OffsetDeleteResponsePartition] = []
     for topic in request.topics:
         answers = []
         for partition in topic.partitions:
-            answer = OffsetDeleteResponsePartition(partition.partition_index)
+            answer = wire.OffsetDeleteResponsePartition(partition.partition_index)
             if topic.name not in topics or partition.partition_index not in topics[topic.name].partitions:
                 answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 wanted.append((topic.name, partition.partition_index))
                 accepted.append(answer)
             answers.append(answer)
-        response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
+        response.topics.append(wire.OffsetDeleteResponseTopic(topic.name, answers))
     try:
         errors = await context.services.groups.offset_commits.delete(request.group_id, wanted)
     except BrokerError as error:
-        return OffsetDeleteResponse(error_code=error.code)
+        return wire.OffsetDeleteResponse(error_code=error.code)
     for answer, error_code in zip(accepted, errors, strict=True):
         answer.error_code = error_code
     return response

@@ -8,24 +8,14 @@ Versions: 2 top-level error; 5 leader epoch; 6 flexible; 7 require_stable; 8 man
 epoch, checked for KIP-848 groups; 10 topics by id (KIP-848).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.offset_commits import GroupOffsets
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
-)
+from core_broker.protocol.messages import offset_fetch as wire
 
 _TOP_LEVEL_ERROR_SINCE: Final = 2
 _MANY_GROUPS_SINCE: Final = 8
@@ -36,84 +26,25 @@ _Found = tuple[int, int, int, str, ErrorCode]
 """Partition, offset, leader epoch, metadata, error: the fields of both forms of the response."""
 
 
-def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+def handle(request: wire.OffsetFetchRequest, context: RequestContext) -> wire.OffsetFetchResponse:
     """Return the committed offsets."""
     if context.api_version >= _MANY_GROUPS_SINCE:
         groups = [_group(group, context, require_stable=request.require_stable) for group in request.groups]
-        return OffsetFetchResponse(groups=groups)
-    return _single(request, context)
-
-
-# --- many groups, v8+ -------------------------------------------------------------------------------------------------
-
-
-def _group(
-    group: OffsetFetchRequestGroup, context: RequestContext, *, require_stable: bool
-) -> OffsetFetchResponseGroup:
-    commits = context.services.groups.offset_commits
-    try:
-        offsets = commits.fetch(group.group_id, member_id=group.member_id, member_epoch=group.member_epoch)
-    except BrokerError as error:
-        return OffsetFetchResponseGroup(group.group_id, [], error.code)
-    image = context.services.metadata.image
-    by_id = context.api_version >= _TOPIC_IDS_SINCE
-    if group.topics is None:
-        topics = _all_topics(offsets, image, require_stable=require_stable, by_id=by_id)
-    else:
-        topics = [_topic(t, offsets, image, require_stable=require_stable, by_id=by_id) for t in group.topics]
-    return OffsetFetchResponseGroup(group.group_id, topics)
-
-
-def _topic(
-    topic: OffsetFetchRequestTopics, offsets: GroupOffsets, image: MetadataImage, *, require_stable: bool, by_id: bool
-) -> OffsetFetchResponseTopics:
-    name = topic.name
-    if by_id:
-        known = image.topics_by_id.get(topic.topic_id)
-        if known is None:
-            missing = (-1, -1, "", ErrorCode.UNKNOWN_TOPIC_ID)
-            unknown = [OffsetFetchResponsePartitions(index, *missing) for index in topic.partition_indexes]
-            return OffsetFetchResponseTopics(name, topic.topic_id, unknown)
-        name = known.name
-    found = _find(offsets, name, topic.partition_indexes, require_stable=require_stable)
-    return OffsetFetchResponseTopics(name, topic.topic_id, [OffsetFetchResponsePartitions(*each) for each in found])
-
-
-def _all_topics(
-    offsets: GroupOffsets, image: MetadataImage, *, require_stable: bool, by_id: bool
-) -> list[OffsetFetchResponseTopics]:
-    answer = []
-    for name, partitions in offsets.all().items():
-        known = image.topics.get(name)
-        if by_id and known is None:
-            continue  # without an id it cannot be named in the response
-        found = _find(offsets, name, list(partitions), require_stable=require_stable)
-        topic_id = known.topic_id if known is not None else bytes(16)
-        answer.append(
-            OffsetFetchResponseTopics(name, topic_id, [OffsetFetchResponsePartitions(*each) for each in found])
-        )
-    return answer
-
-
-# --- one group, v1-7 --------------------------------------------------------------------------------------------------
-
-
-def _single(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+        return wire.OffsetFetchResponse(groups=groups)
     try:
         offsets = context.services.groups.offset_commits.fetch(request.group_id)
     except BrokerError as error:
         return _error_response(request, error.code, context.api_version)
     if request.topics is None:
-        wanted: Mapping[str, Sequence[int]] = {name: list(found) for name, found in offsets.all().items()}
-        topics = [(name, wanted[name]) for name in wanted]
+        topics = [(name, list(found)) for name, found in offsets.all().items()]
     else:
         topics = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    return OffsetFetchResponse(
+    return wire.OffsetFetchResponse(
         topics=[
-            OffsetFetchResponseTopic(
+            wire.OffsetFetchResponseTopic(
                 name,
                 [
-                    OffsetFetchResponsePartition(*each)
+                    wire.OffsetFetchResponsePartition(*each)
                     for each in _find(offsets, name, indexes, require_stable=request.require_stable)
                 ],
             )
@@ -122,16 +53,74 @@ def _single(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetch
     )
 
 
-def _error_response(request: OffsetFetchRequest, error: ErrorCode, version: int) -> OffsetFetchResponse:
+def _group(
+    group: wire.OffsetFetchRequestGroup, context: RequestContext, *, require_stable: bool
+) -> wire.OffsetFetchResponseGroup:
+    commits = context.services.groups.offset_commits
+    try:
+        offsets = commits.fetch(group.group_id, member_id=group.member_id, member_epoch=group.member_epoch)
+    except BrokerError as error:
+        return wire.OffsetFetchResponseGroup(group.group_id, [], error.code)
+    image = context.services.metadata.image
+    by_id = context.api_version >= _TOPIC_IDS_SINCE
+    if group.topics is None:
+        topics = _all_topics(offsets, image, require_stable=require_stable, by_id=by_id)
+    else:
+        topics = [_topic(t, offsets, image, require_stable=require_stable, by_id=by_id) for t in group.topics]
+    return wire.OffsetFetchResponseGroup(group.group_id, topics)
+
+
+def _topic(
+    topic: wire.OffsetFetchRequestTopics,
+    offsets: GroupOffsets,
+    image: MetadataImage,
+    *,
+    require_stable: bool,
+    by_id: bool,
+) -> wire.OffsetFetchResponseTopics:
+    name = topic.name
+    if by_id:
+        known = image.topics_by_id.get(topic.topic_id)
+        if known is None:
+            missing = (-1, -1, "", ErrorCode.UNKNOWN_TOPIC_ID)
+            unknown = [wire.OffsetFetchResponsePartitions(index, *missing) for index in topic.partition_indexes]
+            return wire.OffsetFetchResponseTopics(name, topic.topic_id, unknown)
+        name = known.name
+    found = _find(offsets, name, topic.partition_indexes, require_stable=require_stable)
+    return wire.OffsetFetchResponseTopics(
+        name, topic.topic_id, [wire.OffsetFetchResponsePartitions(*each) for each in found]
+    )
+
+
+def _all_topics(
+    offsets: GroupOffsets, image: MetadataImage, *, require_stable: bool, by_id: bool
+) -> list[wire.OffsetFetchResponseTopics]:
+    answer = []
+    for name, partitions in offsets.all().items():
+        known = image.topics.get(name)
+        if by_id and known is None:
+            continue  # without an id it cannot be named in the response
+        found = _find(offsets, name, list(partitions), require_stable=require_stable)
+        topic_id = known.topic_id if known is not None else bytes(16)
+        answer.append(
+            wire.OffsetFetchResponseTopics(
+                name, topic_id, [wire.OffsetFetchResponsePartitions(*each) for each in found]
+            )
+        )
+    return answer
+
+
+def _error_response(request: wire.OffsetFetchRequest, error: ErrorCode, version: int) -> wire.OffsetFetchResponse:
     if version >= _TOP_LEVEL_ERROR_SINCE:
-        return OffsetFetchResponse(error_code=error)
+        return wire.OffsetFetchResponse(error_code=error)
     topics = [
-        OffsetFetchResponseTopic(
-            topic.name, [OffsetFetchResponsePartition(index, -1, -1, "", error) for index in topic.partition_indexes]
+        wire.OffsetFetchResponseTopic(
+            topic.name,
+            [wire.OffsetFetchResponsePartition(index, -1, -1, "", error) for index in topic.partition_indexes],
         )
         for topic in request.topics or ()
     ]
-    return OffsetFetchResponse(topics=topics)
+    return wire.OffsetFetchResponse(topics=topics)
 
 
 def _find(offsets: GroupOffsets, topic: str, indexes: Sequence[int], *, require_stable: bool) -> list[_Found]:

@@ -8,27 +8,23 @@ Versions: 3 replica id; 4 flexible.
 
 from core_broker.errors import BrokerError
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.offset_for_leader_epoch import (
-    EpochEndOffset,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopicResult,
-)
+from core_broker.protocol.messages import offset_for_leader_epoch as wire
 
 
-def handle(request: OffsetForLeaderEpochRequest, context: RequestContext) -> OffsetForLeaderEpochResponse:
+def handle(request: wire.OffsetForLeaderEpochRequest, context: RequestContext) -> wire.OffsetForLeaderEpochResponse:
     """Look up each partition."""
-    return OffsetForLeaderEpochResponse(
+    return wire.OffsetForLeaderEpochResponse(
         topics=[
-            OffsetForLeaderTopicResult(topic.topic, [_look_up(topic.topic, item, context) for item in topic.partitions])
+            wire.OffsetForLeaderTopicResult(
+                topic.topic, [_look_up(topic.topic, item, context) for item in topic.partitions]
+            )
             for topic in request.topics
         ]
     )
 
 
-def _look_up(topic: str, wanted: OffsetForLeaderPartition, context: RequestContext) -> EpochEndOffset:
-    result = EpochEndOffset(partition=wanted.partition)
+def _look_up(topic: str, wanted: wire.OffsetForLeaderPartition, context: RequestContext) -> wire.EpochEndOffset:
+    result = wire.EpochEndOffset(partition=wanted.partition)
     try:
         partition = context.services.partitions.get(topic, wanted.partition)
         partition.check_leader_epoch(wanted.current_leader_epoch)

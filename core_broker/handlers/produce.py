@@ -11,7 +11,7 @@ offset; 8 errors of individual records (KIP-467); 9 flexible; 10 current leader 
 11 TRANSACTION_ABORTABLE (KIP-890 part 1); 12 transactions V2; 13 topic ids (KIP-516).
 """
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -65,19 +65,15 @@ def handle(
         return _respond(call, reject_all(call, ErrorCode.UNSUPPORTED_VERSION), context)
     if not -1 <= call.acks <= 1:
         return _respond(call, reject_all(call, ErrorCode.INVALID_REQUIRED_ACKS), context)
-    refusals: Refusals | None = None
-    # The frame is a slice of the connection's buffer and valid only until the first await: coroutines use a copy.
-    if context.services.partitions.guarded:
-        inspections = _inspect(call, context)
-        if any(inspection.claims for _, inspection in inspections):
-            copy = memoryview(bytearray(frame))
-            return _resolve_then_append(read_request(copy, body, context.api_version), context, inspections)
-        refusals = _refusals(inspections, context)
-    if call.transactional_id is not None and any(True for _ in _unverified_batches(call, context)):
+    inspections = _inspect(call, context) if context.services.partitions.guarded else ()
+    if (inspections and any(inspection.claims for _, inspection in inspections)) or (
+        call.transactional_id is not None and any(True for _ in _unverified_batches(call, context))
+    ):
+        # The frame is a slice of the connection's buffer and valid only until the first await, so a copy is read.
         copy = memoryview(bytearray(frame))
-        return _verify_then_append(read_request(copy, body, context.api_version), context, refusals)
+        return _check_then_append(read_request(copy, body, context.api_version), context, inspections)
     pending: list[_Pending] = []
-    results = _append_all(call, context, pending, refusals)
+    results = _append_all(call, context, pending, _refusals(inspections, context) if inspections else None)
     if pending:
         return _finish_later(call, results, pending, context)
     return _respond(call, results, context)
@@ -93,6 +89,8 @@ class _Pending(msgspec.Struct, gc=False):
 
 Refusals = dict[tuple[str, int], BrokerError]
 """Errors of partitions that nothing is appended to."""
+Inspections = Sequence[tuple[tuple[str, int], Inspection]]
+"""The records of guarded topics, by topic and partition."""
 
 
 def _name_of(topic: TopicRecords, context: RequestContext) -> str:
@@ -158,6 +156,22 @@ def _append(
     return result
 
 
+async def _check_then_append(call: ProduceCall, context: RequestContext, inspections: Inspections) -> bytearray | None:
+    """Look up new schema ids in the registry, have the coordinator verify new partitions of a transaction, then append.
+
+    The connection's next requests wait, so order is kept.
+    """
+    await context.services.schema_guard.resolve([inspection for _, inspection in inspections])
+    refusals = _refusals(inspections, context)
+    if call.transactional_id is not None:
+        await _verify(call, context, refusals)
+    pending: list[_Pending] = []
+    results = _append_all(call, context, pending, refusals)
+    if pending:
+        return await _finish_later(call, results, pending, context)
+    return _respond(call, results, context)
+
+
 async def _finish_later(
     call: ProduceCall, results: list[TopicResult], pending: list[_Pending], context: RequestContext
 ) -> bytearray | None:
@@ -189,6 +203,10 @@ def _respond(call: ProduceCall, results: list[TopicResult], context: RequestCont
 def _unverified_batches(call: ProduceCall, context: RequestContext) -> Iterator[tuple[Partition, int, int]]:
     """Partition, producer id and epoch of the batches that the coordinator has to verify."""
     services = context.services
+    # New producers let the broker add their partitions; those of older ones need not be verified.
+    adds_partitions = context.api_version >= _IMPLICIT_PARTITIONS_SINCE
+    if not adds_partitions and not services.controller.settings.transaction_partition_verification_enable:
+        return
     for topic in call.topics:
         name = _name_of(topic, context)
         for part in topic.partitions:
@@ -200,14 +218,8 @@ def _unverified_batches(call: ProduceCall, context: RequestContext) -> Iterator[
                 continue
             transactional_id = call.transactional_id or ""
             is_known = services.transactions.is_partition_in_transaction(transactional_id, *producer, name, part.index)
-            if not is_known and _asks_coordinator(context):
+            if not is_known:
                 yield partition, *producer
-
-
-def _asks_coordinator(context: RequestContext) -> bool:
-    """New producers let the broker add their partitions; those of older ones need not be verified."""
-    adds_partitions = context.api_version >= _IMPLICIT_PARTITIONS_SINCE
-    return adds_partitions or context.services.controller.settings.transaction_partition_verification_enable
 
 
 def _transactional_producer(records: memoryview | None) -> tuple[int, int] | None:
@@ -221,11 +233,8 @@ def _transactional_producer(records: memoryview | None) -> tuple[int, int] | Non
     return header.producer_id, header.producer_epoch
 
 
-async def _verify_then_append(
-    call: ProduceCall, context: RequestContext, refusals: Refusals | None
-) -> bytearray | None:
-    """Have the coordinator verify each partition that joins a transaction, then append."""
-    refusals = {} if refusals is None else refusals
+async def _verify(call: ProduceCall, context: RequestContext, refusals: Refusals) -> None:
+    """Have the coordinator verify each partition that joins a transaction, and refuse those that it rejects."""
     guards: list[tuple[Partition, int, VerificationGuard]] = []
     for partition, producer_id, producer_epoch in list(_unverified_batches(call, context)):
         if (partition.topic, partition.index) in refusals:
@@ -247,26 +256,15 @@ async def _verify_then_append(
         # A marker written in the meantime has ended the transaction that was verified.
         if not partition.producers.is_verified(producer_id, guard):
             refusals.setdefault((partition.topic, partition.index), BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS))
-    return await _append_now(call, context, refusals)
-
-
-async def _append_now(call: ProduceCall, context: RequestContext, refusals: Refusals) -> bytearray | None:
-    pending: list[_Pending] = []
-    results = _append_all(call, context, pending, refusals)
-    if pending:
-        return await _finish_later(call, results, pending, context)
-    return _respond(call, results, context)
 
 
 # --- guarded topics ---------------------------------------------------------------------------------------------------
-
-Inspections = list[tuple[tuple[str, int], Inspection]]
 
 
 def _inspect(call: ProduceCall, context: RequestContext) -> Inspections:
     """Inspect the schema ids of records for guarded topics that this broker leads."""
     partitions = context.services.partitions
-    inspections: Inspections = []
+    inspections: list[tuple[tuple[str, int], Inspection]] = []
     for topic in call.topics:
         name = _name_of(topic, context)
         settings = partitions.guarded.get(name)
@@ -291,14 +289,3 @@ def _refusals(inspections: Inspections, context: RequestContext) -> Refusals:
         if refusal is not None:
             refusals.setdefault((topic, index), refusal)
     return refusals
-
-
-async def _resolve_then_append(
-    call: ProduceCall, context: RequestContext, inspections: Inspections
-) -> bytearray | None:
-    """Look up new schema ids in the registry, then append. The connection's next requests wait, so order is kept."""
-    await context.services.schema_guard.resolve([inspection for _, inspection in inspections])
-    refusals = _refusals(inspections, context)
-    if call.transactional_id is not None:
-        return await _verify_then_append(call, context, refusals)
-    return await _append_now(call, context, refusals)

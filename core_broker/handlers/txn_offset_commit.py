@@ -14,39 +14,43 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.offset_commits import Committer, OffsetToCommit, TransactionalProducer
 from core_broker.groups.offsets import CommittedOffset
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
-)
+from core_broker.protocol.messages import txn_offset_commit as wire
 
 _ABORTABLE_SINCE: Final = 4
 _IMPLICIT_ADD_SINCE: Final = 5
 
 
-async def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse:
+async def handle(request: wire.TxnOffsetCommitRequest, context: RequestContext) -> wire.TxnOffsetCommitResponse:
     """Write the offsets as part of the transaction."""
     offsets: list[OffsetToCommit] = []
-    accepted: list[TxnOffsetCommitResponsePartition] = []
-    response = TxnOffsetCommitResponse()
+    accepted: list[wire.TxnOffsetCommitResponsePartition] = []
+    response = wire.TxnOffsetCommitResponse()
     for topic in request.topics:
         answers = []
         for partition in topic.partitions:
-            answer = TxnOffsetCommitResponsePartition(partition.partition_index, _error(topic.name, partition, context))
+            answer = wire.TxnOffsetCommitResponsePartition(
+                partition.partition_index, _error(topic.name, partition, context)
+            )
             answers.append(answer)
             if answer.error_code == ErrorCode.NONE:
                 accepted.append(answer)
-                offsets.append((topic.name, partition.partition_index, _committed_offset(partition, context)))
-        response.topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
+                committed = CommittedOffset(
+                    partition.committed_offset,
+                    partition.committed_leader_epoch,
+                    partition.committed_metadata or "",
+                    context.services.clock.now_ms(),
+                )
+                offsets.append((topic.name, partition.partition_index, committed))
+        response.topics.append(wire.TxnOffsetCommitResponseTopic(topic.name, answers))
     error = await _commit(request, offsets, context) if offsets else ErrorCode.NONE
     for answer in accepted:
         answer.error_code = error
     return response
 
 
-async def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], context: RequestContext) -> ErrorCode:
+async def _commit(
+    request: wire.TxnOffsetCommitRequest, offsets: list[OffsetToCommit], context: RequestContext
+) -> ErrorCode:
     committer = Committer(
         group_id=request.group_id,
         member_id=request.member_id,
@@ -66,7 +70,7 @@ async def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit]
     return ErrorCode.NONE
 
 
-async def _join_transaction(request: TxnOffsetCommitRequest, context: RequestContext) -> ErrorCode:
+async def _join_transaction(request: wire.TxnOffsetCommitRequest, context: RequestContext) -> ErrorCode:
     """Verify that the group's partition belongs to the transaction, or add it if the client's version does not."""
     services = context.services
     is_implicit = context.api_version >= _IMPLICIT_ADD_SINCE
@@ -83,17 +87,8 @@ async def _join_transaction(request: TxnOffsetCommitRequest, context: RequestCon
     )
 
 
-def _error(topic: str, partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> ErrorCode:
+def _error(topic: str, partition: wire.TxnOffsetCommitRequestPartition, context: RequestContext) -> ErrorCode:
     known = context.services.metadata.image.topics.get(topic)
     if known is None or partition.partition_index not in known.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return context.services.groups.offset_commits.metadata_error(partition.committed_metadata)
-
-
-def _committed_offset(partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> CommittedOffset:
-    return CommittedOffset(
-        partition.committed_offset,
-        partition.committed_leader_epoch,
-        partition.committed_metadata or "",
-        context.services.clock.now_ms(),
-    )

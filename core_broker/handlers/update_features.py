@@ -10,18 +10,13 @@ from typing import Final
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.update_features import (
-    FeatureUpdateKey,
-    UpdatableFeatureResult,
-    UpdateFeaturesRequest,
-    UpdateFeaturesResponse,
-)
+from core_broker.protocol.messages import update_features as wire
 
 _UPGRADE: Final = 1
 _ALL_OR_NOTHING_SINCE: Final = 2
 
 
-async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFeaturesResponse:
+async def handle(request: wire.UpdateFeaturesRequest, context: RequestContext) -> wire.UpdateFeaturesResponse:
     """Update each feature."""
     is_atomic = context.api_version >= _ALL_OR_NOTHING_SINCE
     if is_atomic:
@@ -34,13 +29,13 @@ async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> Upd
         except BrokerError as error:
             if is_atomic:
                 raise
-            results.append(UpdatableFeatureResult(update.feature, error.code, error.message))
+            results.append(wire.UpdatableFeatureResult(update.feature, error.code, error.message))
         else:
-            results.append(UpdatableFeatureResult(update.feature, ErrorCode.NONE, None))
-    return UpdateFeaturesResponse(error_message=None, results=results)
+            results.append(wire.UpdatableFeatureResult(update.feature, ErrorCode.NONE, None))
+    return wire.UpdateFeaturesResponse(error_message=None, results=results)
 
 
-async def _update(update: FeatureUpdateKey, context: RequestContext, *, validate_only: bool) -> None:
+async def _update(update: wire.FeatureUpdateKey, context: RequestContext, *, validate_only: bool) -> None:
     current = context.services.metadata.image.features.get(update.feature, 0)
     allows_downgrade = update.allow_downgrade or update.upgrade_type != _UPGRADE
     if update.max_version_level < current and not allows_downgrade:

@@ -6,25 +6,18 @@ transactions (kafka-transactions.sh abort, KIP-664).
 Versions: 2 the transaction version, so that a partition can require the bumped epoch (KIP-1228).
 """
 
-from core_broker.errors import BrokerError, ErrorCode
+from core_broker.errors import BrokerError
 from core_broker.handlers.context import RequestContext
-from core_broker.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerPartitionResult,
-    WritableTxnMarkerResult,
-    WritableTxnMarkerTopicResult,
-    WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
-)
+from core_broker.protocol.messages import write_txn_markers as wire
 from core_broker.transactions.markers import MarkerRequest
 
 
-async def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
+async def handle(request: wire.WriteTxnMarkersRequest, context: RequestContext) -> wire.WriteTxnMarkersResponse:
     """Write each marker to its partitions."""
-    return WriteTxnMarkersResponse([await _write(marker, context) for marker in request.markers])
+    return wire.WriteTxnMarkersResponse([await _write(marker, context) for marker in request.markers])
 
 
-async def _write(marker: WritableTxnMarker, context: RequestContext) -> WritableTxnMarkerResult:
+async def _write(marker: wire.WritableTxnMarker, context: RequestContext) -> wire.WritableTxnMarkerResult:
     wanted = MarkerRequest(
         producer_id=marker.producer_id,
         producer_epoch=marker.producer_epoch,
@@ -34,16 +27,12 @@ async def _write(marker: WritableTxnMarker, context: RequestContext) -> Writable
     )
     topics = []
     for topic in marker.topics:
-        results = [
-            WritableTxnMarkerPartitionResult(index, await _write_one(topic.name, index, wanted, context))
-            for index in topic.partition_indexes
-        ]
-        topics.append(WritableTxnMarkerTopicResult(topic.name, results))
-    return WritableTxnMarkerResult(marker.producer_id, topics)
-
-
-async def _write_one(topic: str, partition: int, marker: MarkerRequest, context: RequestContext) -> ErrorCode:
-    try:
-        return await context.services.transactions.write_marker(topic, partition, marker)
-    except BrokerError as error:
-        return error.code
+        results = []
+        for index in topic.partition_indexes:
+            try:
+                code = await context.services.transactions.write_marker(topic.name, index, wanted)
+            except BrokerError as error:
+                code = error.code
+            results.append(wire.WritableTxnMarkerPartitionResult(index, code))
+        topics.append(wire.WritableTxnMarkerTopicResult(topic.name, results))
+    return wire.WritableTxnMarkerResult(marker.producer_id, topics)

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from core_broker.log.batch_filter import CleaningRound, TransactionTracker
 from core_broker.log.cleaned_segment import CleanedSegment
-from core_broker.log.cleaner import AbortedLookup, KeysRead, Pacer, SourceSegment, clean_group, read_keys
+from core_broker.log.cleaner import AbortedLookup, Pacer, SourceSegment, clean_group, read_keys
 from core_broker.log.key_offsets import KeyOffsets
 from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
 from core_broker.log.partition_log import PartitionLog
@@ -189,14 +189,35 @@ class Compactor:
     async def _clean(
         self, compacted: PartitionLog, plan: CleaningPlan, originals: Sequence[Segment], swap: "_Swap"
     ) -> CleaningResult | None:
-        sources = _source_segments(originals, plan.end_offset)
+        sources = [
+            SourceSegment(
+                base_offset=segment.base_offset,
+                end_offset=end,
+                size_bytes=segment.size,
+                index_bytes=max(segment.offsets.size_bytes, segment.times.size_bytes),
+                log_path=segment.path,
+                transaction_index_path=segment.transactions.path,
+            )
+            for segment, end in zip(originals, _end_offsets(originals, plan.end_offset), strict=True)
+        ]
         later = [s.transactions.path for s in compacted.segments if s.base_offset >= plan.end_offset]
         aborted = AbortedLookup(sources, later)
         pacer = Pacer(self._clock, self._stop, bytes_per_second=self.bytes_per_second)
-        found = await self._read_keys(sources, plan, aborted, pacer)
+        dirty = [source for source in sources if source.end_offset > plan.first_dirty_offset]
+        keys = KeyOffsets.of_size(self.buffer_bytes)
+        keys.end_offset = plan.first_dirty_offset
+        read = partial(read_keys, first_dirty_offset=plan.first_dirty_offset, aborted=aborted, pacer=pacer)
+        found = await self._in_thread(partial(read, dirty, keys))
         work = partial(
             clean_group,
-            cleaning=self._round(compacted, found),
+            cleaning=CleaningRound(
+                keys=found.keys,
+                last_offset=found.last_offset,
+                now_ms=self._clock.now_ms(),
+                delete_retention_ms=compacted.settings.delete_retention_ms,
+                producers={producer.producer_id: producer for producer in compacted.producers.active_producers()},
+                last_data_offsets=compacted.producers.last_data_offsets(),
+            ),
             transactions=TransactionTracker(),
             aborted=aborted,
             pacer=pacer,
@@ -213,41 +234,8 @@ class Compactor:
             bytes_after=sum(s.size for s in compacted.segments if s.base_offset < found.keys.end_offset),
         )
 
-    async def _read_keys(
-        self, sources: list[SourceSegment], plan: CleaningPlan, aborted: AbortedLookup, pacer: Pacer
-    ) -> KeysRead:
-        dirty = [source for source in sources if source.end_offset > plan.first_dirty_offset]
-        keys = KeyOffsets.of_size(self.buffer_bytes)
-        keys.end_offset = plan.first_dirty_offset
-        read = partial(read_keys, first_dirty_offset=plan.first_dirty_offset, aborted=aborted, pacer=pacer)
-        return await self._in_thread(partial(read, dirty, keys))
-
-    def _round(self, compacted: PartitionLog, found: KeysRead) -> CleaningRound:
-        return CleaningRound(
-            keys=found.keys,
-            last_offset=found.last_offset,
-            now_ms=self._clock.now_ms(),
-            delete_retention_ms=compacted.settings.delete_retention_ms,
-            producers={producer.producer_id: producer for producer in compacted.producers.active_producers()},
-            last_data_offsets=compacted.producers.last_data_offsets(),
-        )
-
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
-
-
-def _source_segments(originals: Sequence[Segment], end_offset: int) -> list[SourceSegment]:
-    return [
-        SourceSegment(
-            base_offset=segment.base_offset,
-            end_offset=end,
-            size_bytes=segment.size,
-            index_bytes=max(segment.offsets.size_bytes, segment.times.size_bytes),
-            log_path=segment.path,
-            transaction_index_path=segment.transactions.path,
-        )
-        for segment, end in zip(originals, _end_offsets(originals, end_offset), strict=True)
-    ]
 
 
 class _Swap:

@@ -179,7 +179,7 @@ class DirectoryMoves:
         """Copy one piece, or finish the move if little is left."""
         extra = {"topic": key[0], "partition": key[1], "directory": str(move.destination.path)}
         try:
-            copied_bytes = await self._copy_piece(key, move, thread)
+            copied_bytes: float = await self._copy_piece(key, move, thread)
         except Exception:
             if self._moves.get(key) is move:
                 log.exception("move of a partition to another directory failed", extra=extra)
@@ -187,10 +187,7 @@ class DirectoryMoves:
             return
         if key not in self._moves and move.source.directory == move.copy.directory:
             log.info("partition moved to another directory", extra=extra)
-        await self._throttle(copied_bytes)
-
-    async def _throttle(self, copied_bytes: float) -> None:
-        """Wait as long as the rate requires; a change of the rate takes effect soon."""
+        # Wait as long as the rate requires; a change of the rate takes effect soon.
         while copied_bytes > 0:
             rate = self.bytes_per_second
             seconds = min(copied_bytes / rate, _PAUSE_SECONDS) if rate else _PAUSE_SECONDS
@@ -213,7 +210,11 @@ class DirectoryMoves:
             await self._in(thread, lambda: _copy(move.copy, piece))
             return piece.length
         if move.checkpointed_start != move.source.start_offset:
-            await self._checkpoint(move, thread)
+            # Sync most of the copy to disk, and write the log start to the checkpoint of its destination.
+            start = move.source.start_offset
+            await self._in(thread, move.copy.flush)
+            await self._in(thread, self._checkpoint_writer(LOG_START_FILE, move.destination))
+            move.checkpointed_start = start
             return 0
         with move.source.without_flushes() as is_granted:
             if is_granted:
@@ -223,13 +224,6 @@ class DirectoryMoves:
                 return 0
         await asyncio.sleep(_PAUSE_SECONDS)  # a flush is running, which uses the names of the files
         return 0
-
-    async def _checkpoint(self, move: Move, thread: Executor) -> None:
-        """Sync most of the copy to disk, and write the log start to the destination's checkpoint."""
-        start = move.source.start_offset
-        await self._in(thread, move.copy.flush)
-        await self._in(thread, self._checkpoint_writer(LOG_START_FILE, move.destination))
-        move.checkpointed_start = start
 
     def _checkpoint_writer(self, name: str, directory: LogDirectory) -> Callable[[], None]:
         return partial(write_offsets, directory.path / name, self._store.checkpoints_of(directory)[name])

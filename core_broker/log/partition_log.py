@@ -17,7 +17,6 @@ import msgspec
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.checkpoints import PARTITION_METADATA, read_topic_id, sync_directory, write_topic_id
 from core_broker.log.leader_epochs import LeaderEpochs
-from core_broker.log.log_file import LogFile
 from core_broker.log.producer_snapshot import delete_snapshots_above, delete_stray_snapshots, snapshot_path
 from core_broker.log.producer_state import DuplicateBatch, Origin, ProducerStates
 from core_broker.log.producer_updates import apply_batch, end_marker
@@ -270,7 +269,9 @@ class PartitionLog:
             if len(headers) == 1:
                 segment.append(file, view, last_offset, last.max_timestamp)
             else:
-                _append_all(segment, file, view, headers)
+                for header in headers:
+                    batch = view[header.position : header.position + header.length + LENGTH_BYTES]
+                    segment.append(file, batch, header.base_offset + header.last_offset_delta, header.max_timestamp)
             for header in headers:
                 if header.producer_id >= 0:
                     apply_batch(self.producers, header, view, segment.transactions)
@@ -566,12 +567,6 @@ class PartitionLog:
             self._failure = "it is closed"
         for segment in self._segments.all():
             segment.release_files()
-
-
-def _append_all(segment: Segment, file: LogFile, view: memoryview, headers: list[BatchHeader]) -> None:
-    for header in headers:
-        batch = view[header.position : header.position + header.length + LENGTH_BYTES]
-        segment.append(file, batch, header.base_offset + header.last_offset_delta, header.max_timestamp)
 
 
 def _sync_segments(segments: Sequence[Segment], start: int, end: int) -> None:

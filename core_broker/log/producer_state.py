@@ -227,12 +227,9 @@ class ProducerStates:
             del batches[0]
         producer.wrote_since_sweep = True
         if header.attributes & _TRANSACTIONAL_BIT and producer.transaction_first_offset < 0:
-            self._begin_transaction(producer_id, producer, base_offset)
-
-    def _begin_transaction(self, producer_id: int, producer: _Producer, first_offset: int) -> None:
-        producer.transaction_first_offset = first_offset
-        self._open[producer_id] = first_offset
-        self._verifying.pop(producer_id, None)
+            producer.transaction_first_offset = base_offset
+            self._open[producer_id] = base_offset
+            self._verifying.pop(producer_id, None)
 
     def complete_transaction(self, header: BatchHeader, marker: EndMarker, offset: int) -> CompletedTransaction | None:
         """Apply a marker written at `offset`; None if the transaction had no records in this partition."""
@@ -384,24 +381,21 @@ class ProducerStates:
         limit = clock.now_ms() - expiration_ms
         for entry in sorted(entries, key=lambda entry: entry.transaction_first_offset):
             if entry.timestamp > limit or entry.transaction_first_offset >= 0:
-                states._load(entry)
+                producer = states._producers[entry.producer_id] = _Producer()
+                producer.epoch = entry.epoch
+                producer.coordinator_epoch = entry.coordinator_epoch
+                producer.last_timestamp = entry.timestamp
+                producer.wrote_since_sweep = False
+                if entry.last_offset >= 0:
+                    last = entry.last_sequence
+                    first = NO_SEQUENCE if last < 0 else (last - entry.offset_delta) % _SEQUENCE_COUNT
+                    first_offset = entry.last_offset - entry.offset_delta
+                    producer.batches.append((first, last, first_offset, entry.last_offset, entry.timestamp))
+                    producer.next_sequence = (last + 1) % _SEQUENCE_COUNT
+                if entry.transaction_first_offset >= 0:
+                    producer.transaction_first_offset = entry.transaction_first_offset
+                    states._open[entry.producer_id] = entry.transaction_first_offset
         return states, offset
-
-    def _load(self, entry: SnapshotEntry) -> None:
-        producer = self._producers[entry.producer_id] = _Producer()
-        producer.epoch = entry.epoch
-        producer.coordinator_epoch = entry.coordinator_epoch
-        producer.last_timestamp = entry.timestamp
-        producer.wrote_since_sweep = False
-        if entry.last_offset >= 0:
-            last = entry.last_sequence
-            first = NO_SEQUENCE if last < 0 else (last - entry.offset_delta) % _SEQUENCE_COUNT
-            first_offset = entry.last_offset - entry.offset_delta
-            producer.batches.append((first, last, first_offset, entry.last_offset, entry.timestamp))
-            producer.next_sequence = (last + 1) % _SEQUENCE_COUNT
-        if entry.transaction_first_offset >= 0:
-            producer.transaction_first_offset = entry.transaction_first_offset
-            self._open[entry.producer_id] = entry.transaction_first_offset
 
 
 _NO_BATCH: _Span = (NO_SEQUENCE, NO_SEQUENCE, NO_OFFSET, NO_OFFSET, -1)

@@ -76,30 +76,8 @@ def load_log(request: LoadRequest) -> LoadedLog:
 
 
 def _load(request: LoadRequest, files: dict[str, int]) -> LoadedLog:
-    segments = _segments(request, files)
-    epochs, epochs_are_known = _load_epochs(request, files)
-    if not segments:
-        return _empty_log(request, epochs)
-    first_bad = _first_to_recover(request, segments, files)
-    if first_bad < len(segments):
-        loaded = _recover(request, segments, first_bad, epochs)
-    else:
-        loaded = _trust(request, segments, epochs, files)
-    if loaded.end_offset < request.start_offset:
-        return _start_over(request, loaded)
-    if not epochs_are_known:
-        _rebuild_epochs(loaded)
-    epochs.truncate_from_end(loaded.end_offset)
-    epochs.truncate_from_start(loaded.start_offset)
-    return loaded
-
-
-# -- inspection -------------------------------------------------------------------------------------------------------
-
-
-def _segments(request: LoadRequest, files: dict[str, int]) -> list[Segment]:
     names = sorted(name[:20] for name in files if name.endswith(LOG_SUFFIX) and name[:20].isdecimal())
-    return [
+    segments = [
         Segment(
             request.directory,
             int(name),
@@ -110,6 +88,36 @@ def _segments(request: LoadRequest, files: dict[str, int]) -> list[Segment]:
         )
         for name in names
     ]
+    epochs, epochs_are_known = _load_epochs(request, files)
+    if not segments:
+        return _empty_log(request, epochs)
+    first_bad = _first_to_recover(request, segments, files)
+    if first_bad < len(segments):
+        loaded = _recover(request, segments, first_bad, epochs)
+    else:
+        loaded = _trust(request, segments, epochs, files)
+    if loaded.end_offset < request.start_offset:
+        # Appends must continue at the start offset, so a log that ends before it is emptied.
+        log.error(
+            "log ends before its start offset and was emptied",
+            extra={
+                "path": str(request.directory),
+                "end_offset": loaded.end_offset,
+                "start_offset": request.start_offset,
+            },
+        )
+        for segment in loaded.segments:
+            segment.delete()
+        delete_snapshots_above(request.directory, -1)
+        return _empty_log(request, loaded.epochs)
+    if not epochs_are_known:
+        _rebuild_epochs(loaded)
+    epochs.truncate_from_end(loaded.end_offset)
+    epochs.truncate_from_start(loaded.start_offset)
+    return loaded
+
+
+# -- inspection -------------------------------------------------------------------------------------------------------
 
 
 def _load_epochs(request: LoadRequest, files: dict[str, int]) -> tuple[LeaderEpochs, bool]:
@@ -150,7 +158,16 @@ def _has_valid_transaction_index(segment: Segment, files: dict[str, int]) -> boo
 def _check_indexes(segment: Segment, files: dict[str, int], *, thoroughly: bool) -> None:
     """Rebuild the indexes of a segment if they are damaged."""
     try:
-        _check_index_sizes(segment, files)
+        name = segment_name(segment.base_offset)
+        if files.get(name + INDEX_SUFFIX, 0) % segment.offsets.ENTRY.size:
+            raise CorruptIndexError(
+                f"{segment.offsets.path}: the size is not a multiple of {segment.offsets.ENTRY.size}"
+            )
+        if files.get(name + TIME_INDEX_SUFFIX, 0) % segment.times.ENTRY.size:
+            raise CorruptIndexError(f"{segment.times.path}: the size is not a multiple of {segment.times.ENTRY.size}")
+        # Sealing a segment creates at least an empty file.
+        if segment.size and name + TIME_INDEX_SUFFIX not in files:
+            raise CorruptIndexError(f"{segment.times.path} is missing")
         if segment.offsets.count:
             segment.check_index_is_within_the_log()
         if thoroughly:
@@ -164,17 +181,6 @@ def _check_indexes(segment: Segment, files: dict[str, int], *, thoroughly: bool)
         segment.rebuild_indexes()
         segment.seal()
         segment.release_files()
-
-
-def _check_index_sizes(segment: Segment, files: dict[str, int]) -> None:
-    name = segment_name(segment.base_offset)
-    if files.get(name + INDEX_SUFFIX, 0) % segment.offsets.ENTRY.size:
-        raise CorruptIndexError(f"{segment.offsets.path}: the size is not a multiple of {segment.offsets.ENTRY.size}")
-    if files.get(name + TIME_INDEX_SUFFIX, 0) % segment.times.ENTRY.size:
-        raise CorruptIndexError(f"{segment.times.path}: the size is not a multiple of {segment.times.ENTRY.size}")
-    # Sealing a segment creates at least an empty file.
-    if segment.size and name + TIME_INDEX_SUFFIX not in files:
-        raise CorruptIndexError(f"{segment.times.path} is missing")
 
 
 # -- after a clean stop -----------------------------------------------------------------------------------------------
@@ -326,15 +332,3 @@ def _empty_log(request: LoadRequest, epochs: LeaderEpochs) -> LoadedLog:
     loaded = _make_loaded(request, [segment], request.start_offset, epochs, producers)
     loaded.recovery_point = request.start_offset
     return loaded
-
-
-def _start_over(request: LoadRequest, loaded: LoadedLog) -> LoadedLog:
-    """Empty a log that ends before its start offset, where appends must continue."""
-    log.error(
-        "log ends before its start offset and was emptied",
-        extra={"path": str(request.directory), "end_offset": loaded.end_offset, "start_offset": request.start_offset},
-    )
-    for segment in loaded.segments:
-        segment.delete()
-    delete_snapshots_above(request.directory, -1)
-    return _empty_log(request, loaded.epochs)

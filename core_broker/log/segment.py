@@ -207,10 +207,15 @@ class Segment:
         position = self.size
         end = position + len(view)
         if end > self._reserved:
-            self._reserve(file, end)
+            # Space ahead, as much as there is already, within limits: a small log stays small on disk.
+            ahead = min(max(end, _RESERVE_FROM_BYTES), _RESERVE_BYTES_MAX)
+            target = max(end, self._segment_bytes if self._preallocates else min(end + ahead, self._segment_bytes))
+            # If the file system cannot reserve space, appends do without until the next doubling.
+            reserve(file, self.size, target - self.size)
+            self._reserved = target
         written = os.pwrite(file.fd, view, position)
-        if written != len(view):
-            _write_rest(file, view, position, written)
+        while written < len(view):  # after a short write; a full disk causes an error at the next one
+            written += os.pwrite(file.fd, view[written:], position + written)
         self.size = end
         if position == 0:
             self._begin_age(max_timestamp)
@@ -224,33 +229,19 @@ class Segment:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
         if position - self._indexed_position > self.index_interval_bytes:
-            self._add_entries(last_offset, position)
-
-    def _add_entries(self, last_offset: int, position: int) -> None:
-        try:
-            self.offsets.append(last_offset, position)
-            self.times.append(self._max_timestamp, self._max_timestamp_offset)
-            self._indexed_position = position
-        except CorruptIndexError as error:
-            # The batch is written, so a damaged index must not fail the append.
-            log.warning("index rebuilt", extra={"path": str(self.offsets.path), "reason": str(error)})
-            self.rebuild_indexes()
+            try:
+                self.offsets.append(last_offset, position)
+                self.times.append(self._max_timestamp, self._max_timestamp_offset)
+                self._indexed_position = position
+            except CorruptIndexError as error:
+                # The batch is written, so a damaged index must not fail the append.
+                log.warning("index rebuilt", extra={"path": str(self.offsets.path), "reason": str(error)})
+                self.rebuild_indexes()
 
     @property
     def _reserve_from(self) -> int:
         """The size from which on space is reserved ahead."""
         return 0 if self._preallocates else _RESERVE_FROM_BYTES
-
-    def _reserve(self, file: LogFile, end: int) -> None:
-        """Reserve space ahead: as much as there is already, within limits, so that a small log stays small on disk.
-
-        With `preallocate` it is the whole segment at once.
-        """
-        ahead = min(max(end, _RESERVE_FROM_BYTES), _RESERVE_BYTES_MAX)
-        target = max(end, self._segment_bytes if self._preallocates else min(end + ahead, self._segment_bytes))
-        # If the file system cannot reserve space, appends do without until the next doubling.
-        reserve(file, self.size, target - self.size)
-        self._reserved = target
 
     def cut(self, size: int) -> None:
         """Truncate the `.log` file to `size` bytes, without touching the indexes."""
@@ -445,9 +436,3 @@ def _roll_age_ms(settings: TopicSettings) -> int:
         age_ms = min(age_ms, settings.max_compaction_lag_ms)
     jitter = min(settings.segment_jitter_ms, age_ms)
     return age_ms - (random.randrange(jitter) if jitter else 0)
-
-
-def _write_rest(file: LogFile, view: memoryview, position: int, written: int) -> None:
-    """Continue after a short write; a full disk causes an error at the next one."""
-    while written < len(view):
-        written += os.pwrite(file.fd, view[written:], position + written)

@@ -83,14 +83,11 @@ class SegmentChain:
             end, next_offset = _first_batch_end(segment, start)
             if next_offset > upper_offset:
                 return None
-        self._remember(next_offset, segment, end)
-        return LogSlice(segment.file, start, end - start, next_offset)
-
-    def _remember(self, offset: int, segment: Segment, position: int) -> None:
         hints = self._hints
-        hints[offset] = (segment, position)
+        hints[next_offset] = (segment, end)
         if len(hints) > _HINTS_MAX:
             del hints[next(iter(hints))]
+        return LogSlice(segment.file, start, end - start, next_offset)
 
     def scan(self, start: int, end: int) -> Iterator[tuple[HeaderFields, memoryview]]:
         """Header and bytes of all batches that overlap [start, end)."""

@@ -61,7 +61,7 @@ class LogStore:
         self.cleaner_offsets: dict[Key, int] = {}
         """Up to where each compacted log has been cleaned."""
         self.high_watermark_of: Callable[[PartitionLog], int] = _end_offset
-        """Used before anything is deleted or cleaned; a replicated cluster replaces it."""
+        """Used before anything is deleted or cleaned; `Partitions` replaces it by what is committed."""
         self._paths = [Path(path) for path in log_dirs]
         self._directories: list[LogDirectory] = []
         self._logs: dict[Key, PartitionLog] = {}
@@ -109,7 +109,14 @@ class LogStore:
         try:
             for path in self._paths:
                 self._directories.append(LogDirectory(path))
-            self._identify()
+            # All directories must belong to this node and one cluster; the first start creates the cluster id.
+            for directory in self._directories:
+                meta = directory.identify(node_id=self.settings.node_id, cluster_id=self.cluster_id)
+                self.cluster_id = meta.cluster_id
+            if self.cluster_id is None:
+                self.cluster_id = new_id()
+            for directory in self._directories:
+                directory.identify(node_id=self.settings.node_id, cluster_id=self.cluster_id)
             finish_interrupted_moves(self.directories)
             for directory in self._directories:
                 self._load_directory(directory)
@@ -118,16 +125,6 @@ class LogStore:
             self._unlock()
             raise
         log.info("logs loaded", extra={"partitions": len(self._logs), "clean": self.was_clean})
-
-    def _identify(self) -> None:
-        """All directories must belong to this node and one cluster; the first start creates the cluster id."""
-        for directory in self._directories:
-            meta = directory.identify(node_id=self.settings.node_id, cluster_id=self.cluster_id)
-            self.cluster_id = meta.cluster_id
-        if self.cluster_id is None:
-            self.cluster_id = new_id()
-        for directory in self._directories:
-            directory.identify(node_id=self.settings.node_id, cluster_id=self.cluster_id)
 
     def _load_directory(self, directory: LogDirectory) -> None:
         is_clean = directory.take_clean_marker()
@@ -149,16 +146,7 @@ class LogStore:
             )
 
         found = {n: path for n, path in directory.partition_directories().items() if n.topic != METADATA_TOPIC}
-        self._assign_home(directory, found)
-        if is_clean:
-            for name, path in found.items():
-                open_one(name, path)
-            return
-        with ThreadPoolExecutor(self.settings.num_recovery_threads_per_data_dir, "log-recovery") as threads:
-            list(threads.map(open_one, found.keys(), found.values()))
-
-    def _assign_home(self, directory: LogDirectory, names: Iterable[TopicPartitionName]) -> None:
-        for name in names:
+        for name in found:
             if name in self._homes:
                 raise BrokerError(
                     ErrorCode.KAFKA_STORAGE_ERROR,
@@ -166,6 +154,12 @@ class LogStore:
                     f"{directory.path}; remove one of them",
                 )
             self._homes[name] = directory
+        if is_clean:
+            for name, path in found.items():
+                open_one(name, path)
+            return
+        with ThreadPoolExecutor(self.settings.num_recovery_threads_per_data_dir, "log-recovery") as threads:
+            list(threads.map(open_one, found.keys(), found.values()))
 
     def _open_found(
         self,

@@ -37,6 +37,18 @@ class Message(msgspec.Struct):
     FLEXIBLE_SINCE: ClassVar[int] = 32767
 
 
+def message(
+    key: int | None = None, *, versions: tuple[int, int], flexible_since: int = 32767
+) -> Callable[[type["M"]], type["M"]]:
+    """Give a message the number of its API or record, its versions, and the first that is flexible (KIP-482)."""
+
+    def define(definition: type["M"]) -> type["M"]:
+        definition.API_KEY, definition.VERSIONS, definition.FLEXIBLE_SINCE = key, versions, flexible_since
+        return definition
+
+    return define
+
+
 class Wire(msgspec.Struct, frozen=True):
     """The wire type of a field, if it does not follow from the Python type."""
 

@@ -141,7 +141,9 @@ class Registry:
                 except _Unusable as error:
                     reasons.append(f"{_without_secrets(url)}: {error}")
                 else:
-                    self._note_success()
+                    if self._warned_at is not None:
+                        self._warned_at = None
+                        log.info("schema registry available again")
                     return found
         raise self._note_failure("; ".join(reasons))
 
@@ -206,11 +208,6 @@ class Registry:
             self._warned_at = now
             log.warning("schema registry unavailable, rejecting writes to guarded topics", extra={"reason": reason})
         return RegistryUnavailable(reason)
-
-    def _note_success(self) -> None:
-        if self._warned_at is not None:
-            self._warned_at = None
-            log.info("schema registry available again")
 
 
 async def _read_body(response: "httpx2.Response") -> bytes:

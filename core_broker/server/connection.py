@@ -25,8 +25,7 @@ from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import RequestStats
 from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_header
 from core_broker.protocol.primitives import DecodeError
-from core_broker.server.client import Client
-from core_broker.server.dispatch import UnknownRequest, dispatch
+from core_broker.server.dispatch import Client, UnknownRequest, dispatch
 from core_broker.server.memory import SMALL_BYTES, RequestMemory
 from core_broker.server.turns import Turns
 
@@ -122,7 +121,9 @@ class Connection:
             self._pending.cancel()
         if self._awaits_admission:
             self._owner.memory.forget(self._on_admitted)
-        self._release_inbox()
+        if self._inbox is not None:
+            inbox, self._inbox = self._inbox, None
+            self._owner.memory.give(inbox)
         self._release_reservation()
         self._owner.forget(self)
         if reason:
@@ -296,11 +297,6 @@ class Connection:
         if self.reserved:
             size, self.reserved = self.reserved, 0
             self._owner.memory.release(size)
-
-    def _release_inbox(self) -> None:
-        if self._inbox is not None:
-            inbox, self._inbox = self._inbox, None
-            self._owner.memory.give(inbox)
 
     # -- pausing to read -------------------------------------------------------------------------------------------
 

@@ -5,15 +5,28 @@ from collections.abc import Awaitable
 from inspect import isawaitable
 from typing import Any
 
+import msgspec
+
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext, Services
 from core_broker.handlers.table import BY_KEY, Answer, Api
 from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.frames import encode_response, parse_client_id
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from core_broker.server.client import Client
 
 log = logging.getLogger(__name__)
+
+
+class Client(msgspec.Struct):
+    """The peer of one connection, as far as known."""
+
+    host: str
+    port: int
+    listener_name: str
+    local_host: str
+    """Our address that it connected to."""
+    software: str = "unknown"
+    """Name and version from its ApiVersions request."""
 
 
 class UnknownRequest(Exception):

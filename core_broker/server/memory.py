@@ -73,7 +73,8 @@ class RequestMemory:
             buffer = kept.pop(index)
             self._kept_bytes -= len(buffer)
             return buffer
-        return memoryview(bytearray(_round_up(size)))
+        # Rounded up to a multiple of SMALL_BYTES, so that buffers fit the next request, too.
+        return memoryview(bytearray(-(-size // SMALL_BYTES) * SMALL_BYTES))
 
     def give(self, buffer: memoryview) -> None:
         """Return a buffer to the pool for the next request; the smallest buffers are dropped to make room.
@@ -85,8 +86,3 @@ class RequestMemory:
         self._kept_bytes += len(buffer)
         while len(self._kept) > _KEPT_MAX or self._kept_bytes > _KEPT_BYTES_MAX:
             self._kept_bytes -= len(self._kept.pop(0))
-
-
-def _round_up(size: int) -> int:
-    """Round up to a multiple of SMALL_BYTES, so that buffers fit the next request, too."""
-    return -(-size // SMALL_BYTES) * SMALL_BYTES

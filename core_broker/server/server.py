@@ -9,8 +9,8 @@ from typing import Final
 from core_broker.handlers.context import Services
 from core_broker.handlers.table import BY_KEY
 from core_broker.metrics import BrokerMetrics, RequestStats
-from core_broker.server.client import Client
 from core_broker.server.connection import Connection
+from core_broker.server.dispatch import Client
 from core_broker.server.listener import BoundListener
 from core_broker.server.memory import RequestMemory
 from core_broker.server.turns import Turns
@@ -125,7 +125,14 @@ class Server:
     def _accept(self, sock: socket.socket, bound: BoundListener) -> None:
         try:
             peer, local = sock.getpeername(), sock.getsockname()
-            self._tune(sock)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, size in (
+                (socket.SO_RCVBUF, self._settings.socket_receive_buffer_bytes),
+                (socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes),
+            ):
+                if size > 0:
+                    sock.setsockopt(socket.SOL_SOCKET, option, size)
         except OSError:
             sock.close()
             return
@@ -153,16 +160,6 @@ class Server:
     def _admits(self, host: str) -> bool:
         limit = self._limits_per_host.get(host, self._settings.max_connections_per_ip)
         return len(self._connections) < self._settings.max_connections and self._per_host[host] < limit
-
-    def _tune(self, sock: socket.socket) -> None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, size in (
-            (socket.SO_RCVBUF, self._settings.socket_receive_buffer_bytes),
-            (socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes),
-        ):
-            if size > 0:
-                sock.setsockopt(socket.SOL_SOCKET, option, size)
 
 
 def _overrides(entries: tuple[str, ...]) -> dict[str, int]:

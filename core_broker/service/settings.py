@@ -231,9 +231,14 @@ class Settings:
                     case None:
                         continue
                     case Definition(prefix="") as definition:
-                        _set_once(parsed, definition, given, text)
+                        value = definition.parse(text)
+                        if parsed.setdefault(definition.name, value) != value:
+                            reason = f"{definition.key} was also set, to a different value"
+                            raise SettingsError([Problem(key=given, value=text, reason=reason)])
                     case definition:
-                        _gather(parsed, definition, given, text)
+                        # Properties under a prefix are collected without it.
+                        so_far = cast("Properties", parsed.get(definition.name, ()))
+                        parsed[definition.name] = (*so_far, (given.removeprefix(definition.prefix), text.strip()))
             except SettingsError as error:
                 problems.extend(error.problems)
         settings = cls(**parsed)
@@ -274,19 +279,6 @@ class Settings:
             if definition.prefix and given.startswith(definition.prefix):
                 return definition
         raise SettingsError([Problem(key=given, value=text, reason=_unknown(given, cls.DEFINITIONS))])
-
-
-def _gather(parsed: dict[str, object], definition: Definition, given: str, text: str) -> None:
-    """Add to the properties under a prefix, without that prefix."""
-    so_far = cast("Properties", parsed.get(definition.name, ()))
-    parsed[definition.name] = (*so_far, (given.removeprefix(definition.prefix), text.strip()))
-
-
-def _set_once(parsed: dict[str, object], definition: Definition, given: str, text: str) -> None:
-    value = definition.parse(text)
-    if parsed.setdefault(definition.name, value) != value:
-        reason = f"{definition.key} was also set, to a different value"
-        raise SettingsError([Problem(key=given, value=text, reason=reason)])
 
 
 def _canonical(key: str, definitions: Mapping[str, Definition]) -> Definition | None:

@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells: every key with its value, where the value comes from, and what else it could be."""
+"""The content of DescribeConfigs: every key with its value, the source of the value, and its synonyms."""
 
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
@@ -36,7 +36,7 @@ _BROKER_SOURCES: Final = (
 
 
 class Synonym(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the places a value could come from."""
+    """One of the possible sources of a value."""
 
     key: str
     value: str | None
@@ -44,13 +44,13 @@ class Synonym(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DescribedSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """One key, as DescribeConfigs answers it."""
+    """One key in a response to DescribeConfigs."""
 
     definition: Definition
     value: str | None
-    """The value in force; None when there is none, or when it is a secret."""
+    """The effective value; None if there is none, or if it is a secret."""
     synonyms: tuple[Synonym, ...]
-    """The places the value may come from, the one in force first."""
+    """The possible sources of the value, the effective one first."""
     settings: type[Settings]
 
     @property
@@ -60,22 +60,22 @@ class DescribedSetting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> ConfigSource:
-        """Where the value in force comes from."""
+        """The source of the effective value."""
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT_CONFIG
 
     @property
     def is_default(self) -> bool:
-        """True when nobody has set the key for this resource."""
+        """Whether the key is not set for this resource."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
     @property
     def is_read_only(self) -> bool:
-        """True when the key cannot change while the broker runs."""
+        """Whether the key cannot be changed at run time."""
         return not self.definition.is_dynamic
 
     @property
     def is_sensitive(self) -> bool:
-        """True when the value is never told."""
+        """Whether the value is never returned."""
         return self.definition.is_sensitive
 
     @property
@@ -91,7 +91,7 @@ class DescribedSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerConfig:
-    """A broker's settings in layers: as started, then as changed since for all brokers, then for this one."""
+    """A broker's settings in layers: those it was started with, changes for all brokers, changes for this one."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class BrokerConfig:
 
     @cached_property
     def effective(self) -> BrokerSettings:
-        """The settings in force."""
+        """The effective settings."""
         changes = {**self.cluster_wide, **self.own}
         changed = BrokerSettings.parse({key: changes[key] for key in changes if key in BrokerSettings.DEFINITIONS})
         names = [BrokerSettings.DEFINITIONS[key].name for key in changed.set]
@@ -113,14 +113,14 @@ class BrokerConfig:
 
     @classmethod
     def definition(cls, key: str) -> Definition | None:
-        """What is known about a key, be it one that has no effect; None when it is unknown."""
+        """The definition of a key, including those without effect; None if it is unknown."""
         return find_dynamic(key, BrokerSettings.DEFINITIONS)
 
     @classmethod
     def check_dynamic(cls, key: str, value: str, *, cluster_wide: bool = False) -> None:
-        """Raise BrokerError INVALID_REQUEST unless this key may be changed to this value while brokers run.
+        """Raise BrokerError INVALID_REQUEST unless this key may be changed to this value at run time.
 
-        INVALID_CONFIG would say it better, but clients know Kafka's answer (KAFKA-13609).
+        INVALID_CONFIG would be clearer, but clients expect Kafka's error (KAFKA-13609).
         """
         definition = cls.definition(key)
         reason = None
@@ -147,12 +147,12 @@ class BrokerConfig:
         return [self._describe(found) for found in map(self.definition, keys) if found and not found.is_internal]
 
     def _describe(self, definition: Definition) -> DescribedSetting:
-        places = tuple(self.places(definition.key))
+        sources = tuple(self.sources(definition.key))
         if definition.key in BrokerSettings.DEFINITIONS:
             value = _text(definition, self.effective.text_of(definition.key))
         else:
-            value = places[0].value
-        return DescribedSetting(definition=definition, value=value, synonyms=places, settings=BrokerSettings)
+            value = sources[0].value
+        return DescribedSetting(definition=definition, value=value, synonyms=sources, settings=BrokerSettings)
 
     def describe_cluster_wide(self) -> list[DescribedSetting]:
         """What was set for all brokers."""
@@ -161,7 +161,9 @@ class BrokerConfig:
                 definition=definition,
                 value=_text(definition, self.cluster_wide[definition.key]),
                 synonyms=tuple(
-                    p for p in self.places(definition.key) if p.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+                    found
+                    for found in self.sources(definition.key)
+                    if found.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
                 ),
                 settings=BrokerSettings,
             )
@@ -169,8 +171,8 @@ class BrokerConfig:
             if definition
         ]
 
-    def places(self, *keys: str) -> Iterator[Synonym]:
-        """Where the value of a key or of its other names may come from, the one in force first; defaults come last."""
+    def sources(self, *keys: str) -> Iterator[Synonym]:
+        """The possible sources of a key and its synonyms, the effective one first, the default last."""
         for source in _BROKER_SOURCES:
             for key in keys:
                 value = self._value_from(source, key)
@@ -198,7 +200,7 @@ def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[D
         DescribedSetting(
             definition=definition,
             value=_topic_value(definition, overrides, broker),
-            synonyms=tuple(_topic_places(definition, overrides, broker)),
+            synonyms=tuple(_topic_sources(definition, overrides, broker)),
             settings=TopicSettings,
         )
         for definition in TopicSettings.DEFINITIONS.values()
@@ -209,16 +211,16 @@ def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[D
 def _topic_value(definition: Definition, overrides: Mapping[str, str], broker: BrokerConfig) -> str | None:
     if definition.key in overrides:
         return overrides[definition.key]
-    return definition.text(TopicSettings.inherited(definition, broker.effective))
+    return definition.text(TopicSettings.inherited_value(definition, broker.effective))
 
 
-def _topic_places(definition: Definition, overrides: Mapping[str, str], broker: BrokerConfig) -> Iterator[Synonym]:
+def _topic_sources(definition: Definition, overrides: Mapping[str, str], broker: BrokerConfig) -> Iterator[Synonym]:
     if definition.key in overrides:
         value = overrides[definition.key]
         yield Synonym(key=definition.key, value=value, source=ConfigSource.DYNAMIC_TOPIC_CONFIG)
-    # As Kafka does it: the broker's key in the topic's unit opens the list. Before it, hours and minutes are not told.
+    # As in Kafka, the list starts with the broker's key in the topic's unit; hours and minutes before it are left out.
     first = definition.synonyms[0] if definition.synonyms else None
-    yield from dropwhile(lambda place: place.key != first, broker.places(*definition.synonyms))
+    yield from dropwhile(lambda found: found.key != first, broker.sources(*definition.synonyms))
 
 
 def _text(definition: Definition, value: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Settings of one group (KIP-848): what an operator may change through the GROUP config resource."""
+"""Settings of one group (KIP-848), changed through the GROUP config resource."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -14,11 +14,11 @@ class GroupSettings(Settings):
     consumer_session_timeout_ms: int = setting(
         INT, default=45_000, check=at_least(1), synonyms=("group.consumer.session.timeout.ms",), dynamic=True
     )
-    """A member without a heartbeat for this long leaves the group."""
+    """A member without a heartbeat for this long is removed from the group."""
     consumer_heartbeat_interval_ms: int = setting(
         INT, default=5000, check=at_least(1), synonyms=("group.consumer.heartbeat.interval.ms",), dynamic=True
     )
-    """Heartbeat interval that the members must keep."""
+    """Heartbeat interval of the members."""
 
     @classmethod
     def resolve(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:

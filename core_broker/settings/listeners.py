@@ -1,4 +1,4 @@
-"""Listeners: where a broker can be reached, written as NAME://host:port."""
+"""Listeners: the addresses of a broker, written as NAME://host:port."""
 
 import re
 
@@ -33,7 +33,7 @@ def parse_listeners(text: str) -> tuple[Listener, ...]:
         raise ValueError("must name each listener once")
     ports = [listener.port for listener in listeners if listener.port]
     if len(set(ports)) != len(ports):
-        raise ValueError("must give each listener a port of its own")
+        raise ValueError("must give each listener its own port")
     return listeners
 
 

@@ -1,4 +1,4 @@
-"""Settings of what a broker offers to the network: listeners, limits, logs, metrics."""
+"""Settings of the network: listeners, limits, logs, metrics."""
 
 from core_broker.service.settings import (
     BOOLEAN,
@@ -26,53 +26,53 @@ _ONLY_PLAINTEXT = Check(accepts=lambda protocol: protocol == "PLAINTEXT", allowe
 
 
 class NetworkSettings(ServiceSettings):
-    """Sockets, limits that protect the broker, and what it tells about itself."""
+    """Sockets, limits that protect the broker, logs and metrics."""
 
     listeners: tuple[Listener, ...] = setting(LISTENERS, default=(Listener("PLAINTEXT", "", 9092),))
     """Addresses to listen on, as NAME://host:port. An empty host means every address, port 0 any free port."""
     advertised_listeners: tuple[Listener, ...] | None = setting(optional(LISTENERS), default=None)
-    """Addresses that clients are told to connect to. Not set: the host the client reached us by, and our port."""
+    """Addresses that clients connect to. Not set: the host by which the client reached this broker, and its port."""
     listener_security_protocol_map: tuple[tuple[str, str], ...] = setting(
         PROTOCOL_MAP, default=(*((name, name) for name in PROTOCOLS), ("CONTROLLER", "PLAINTEXT"))
     )
-    """Which security protocol each listener name speaks."""
+    """Security protocol of each listener name."""
     inter_broker_listener_name: str | None = setting(optional(STRING), default=None, without_effect=NO_OTHER_NODE)
-    """The listener that brokers use among themselves. Not set: the first one that is not a controller listener."""
+    """The listener for connections between brokers. Not set: the first one that is not a controller listener."""
     security_inter_broker_protocol: str = setting(STRING, default="PLAINTEXT", check=_ONLY_PLAINTEXT)
-    """Security protocol between brokers when inter.broker.listener.name is not set."""
+    """Security protocol between brokers if inter.broker.listener.name is not set."""
     controller_listener_names: tuple[str, ...] = setting(LIST, default=("CONTROLLER",))
-    """Names of the listeners that belong to the controller; they are not told to clients."""
+    """Names of the controller's listeners, which are not advertised to clients."""
 
     socket_request_max_bytes: int = setting(INT, default=100 * 1024 * 1024, check=at_least(1))
-    """Largest request that is read; a longer one closes the connection before memory is taken."""
+    """Maximum size of a request; a larger one closes the connection before memory is allocated."""
     socket_receive_buffer_bytes: int = setting(INT, default=-1, check=at_least(-1))
-    """Receive buffer of a connection; -1 leaves it to the system, which sizes it as needed."""
+    """Receive buffer of a connection; -1: sized by the operating system as needed."""
     socket_send_buffer_bytes: int = setting(INT, default=-1, check=at_least(-1))
-    """Send buffer of a connection; -1 leaves it to the system, which sizes it as needed."""
+    """Send buffer of a connection; -1: sized by the operating system as needed."""
     socket_listen_backlog_size: int = setting(INT, default=1024, check=at_least(1))
-    """Connections that may wait to be accepted."""
+    """Maximum number of connections that wait to be accepted."""
     queued_max_request_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(-1))
-    """Bytes of all requests that may be in memory at once before the broker stops reading; -1 for no limit."""
+    """Maximum size of all requests in memory; beyond it the broker stops reading. -1 for no limit."""
     max_connections: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
-    """Connections the broker accepts in total."""
+    """Maximum number of connections."""
     max_connections_per_ip: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
-    """Connections the broker accepts from one address."""
+    """Maximum number of connections from one address."""
     max_connections_per_ip_overrides: tuple[str, ...] = setting(LIST, default=(), check=ADDRESS_COUNTS, dynamic=True)
     """Exceptions from max.connections.per.ip, as address:count."""
     max_connection_creation_rate: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
-    """Connections the broker accepts per second; those beyond wait to be accepted."""
+    """Maximum number of connections accepted per second; further ones wait."""
     connections_max_idle_ms: int = setting(LONG, default=600_000, check=at_least(1))
-    """A connection that sent nothing for this long is closed."""
+    """A connection that is idle for this long is closed."""
 
     fetch_max_bytes: int = setting(INT, default=55 * 1024 * 1024, check=at_least(1024))
-    """Most bytes one fetch is answered with, whatever the client asks for."""
+    """Maximum size of the response to a fetch, whatever the client requests."""
     max_incremental_fetch_session_cache_slots: int = setting(INT, default=1000, check=at_least(0))
-    """Incremental fetch sessions (KIP-227) that are remembered."""
+    """Maximum number of incremental fetch sessions (KIP-227)."""
     max_request_partition_size_limit: int = setting(INT, default=2000, check=at_least(1))
-    """Partitions that one DescribeTopicPartitions answer lists at most (KIP-966)."""
+    """Maximum number of partitions in a response to DescribeTopicPartitions (KIP-966)."""
 
     request_log_enable: bool = setting(BOOLEAN, default=False, dynamic=True)
     """Write one log line per request: API, version, client, sizes and time."""
     metrics_listener: str = setting(STRING, default="http://localhost:9404")
-    """Where /metrics (Prometheus) and /health are served; empty for nowhere. Left at its default, a taken port is only
-    warned about, so that several brokers can run on one machine."""
+    """Address of /metrics (Prometheus) and /health; empty: not served. With the default address, a port in use only
+    causes a warning, so that several brokers can run on one machine."""

@@ -1,4 +1,4 @@
-"""Settings of guarded topics: which registry a broker asks about schema ids, and how subjects are named."""
+"""Settings of guarded topics: the registry that knows the schema ids, and the names of subjects."""
 
 from typing import Final
 
@@ -42,33 +42,33 @@ STRATEGY: Final = Kind(
 )
 _URLS: Final = Check(
     accepts=lambda urls: all(url.startswith(("http://", "https://")) for url in urls),
-    allowed="addresses that begin with http:// or https://, separated by commas",
+    allowed="URLs that begin with http:// or https://, separated by commas",
 )
 _USER_INFO: Final = Check(accepts=lambda text: ":" in text, allowed="user:password")
 
 
 class SchemaGuardSettings(Settings):
-    """How a broker asks a schema registry about the ids that records of guarded topics carry."""
+    """How a broker looks up the schema ids in records of guarded topics."""
 
     confluent_schema_registry_url: tuple[str, ...] = setting(LIST, default=(), check=_URLS)
-    """Addresses of the schema registry, tried in order. Topics can be guarded only where one is given."""
+    """Addresses of the schema registry, tried in order. Guarded topics need at least one."""
     confluent_basic_auth_credentials_source: str = setting(STRING, default="URL", check=one_of("URL", "USER_INFO"))
-    """Where the registry's user and password stand: in the address itself or in confluent.basic.auth.user.info."""
+    """Where the user and password for the registry are: in its address or in confluent.basic.auth.user.info."""
     confluent_basic_auth_user_info: str | None = setting(
         optional(PASSWORD), default=None, check=_USER_INFO, sensitive=True
     )
     """User and password for the registry, as user:password."""
     confluent_ssl_truststore_location: str | None = setting(optional(STRING), default=None)
-    """PEM file of the authorities that may sign the registry's certificate. Not set: those that the system trusts."""
+    """PEM file with the CA certificates for the registry. Not set: those of the system."""
     confluent_schema_validator_request_timeout_ms: int = setting(INT, default=3000, check=between(1, 60_000))
-    """Longest wait for one answer of one registry address."""
+    """Time-out of one request to one address of the registry."""
     confluent_schema_validator_timeout_ms: int = setting(INT, default=10_000, check=between(1, 60_000))
-    """Longest wait of one batch for all answers it needs; then its producer is told to send it again."""
+    """Time-out of all lookups for one batch; after it the producer gets a retriable error."""
     confluent_schema_validator_connections_max: int = setting(INT, default=8, check=between(1, 256))
-    """Questions to the registry that are on their way at the same time."""
+    """Maximum number of concurrent requests to the registry."""
     confluent_schema_validator_cache_size: int = setting(INT, default=10_000, check=at_least(1000))
-    """Answers of the registry that are remembered, of each kind."""
+    """Maximum number of cached responses of the registry, of each kind."""
     confluent_schema_validator_cache_ttl_ms: int = setting(LONG, default=300_000, check=at_least(1000))
-    """How long "yes" is remembered: a deleted schema is refused after at most this time."""
+    """How long a found schema is cached: a deleted one is rejected after at most this time."""
     confluent_schema_validator_missing_ttl_ms: int = setting(LONG, default=1000, check=at_least(100))
-    """How long "no" is remembered, and how long a registry that did not answer is left alone."""
+    """How long a missing schema is cached, and how long no request is sent to a registry that did not respond."""

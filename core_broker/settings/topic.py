@@ -1,4 +1,4 @@
-"""Settings of a topic: its own overrides on top of what the broker says."""
+"""Settings of a topic: its overrides on top of the broker's settings."""
 
 import re
 from collections.abc import Mapping
@@ -44,16 +44,16 @@ _REPLICAS = Check(
 
 
 class TopicSettings(Settings):
-    """What an operator may change about a topic. Each key's default is the broker's, under the synonyms named here."""
+    """The settings of a topic. The default of each key is the broker's, under the synonyms given here."""
 
     segment_bytes: int = setting(
         INT, default=1 << 30, check=at_least(1 << 20), synonyms=("log.segment.bytes",), dynamic=True
     )
-    """Size at which a segment is closed and the next one begun."""
+    """Size at which a segment is closed and the next one is started."""
     internal_segment_bytes: int | None = setting(
         optional(INT), default=None, check=at_least(100), dynamic=True, internal=True
     )
-    """Overrules segment.bytes without its lower limit; for tests."""
+    """Overrides segment.bytes without its lower limit; for tests."""
     segment_ms: int = setting(
         LONG,
         default=WEEK_HOURS * HOUR_MS,
@@ -61,7 +61,7 @@ class TopicSettings(Settings):
         synonyms=("log.roll.ms", "log.roll.hours"),
         dynamic=True,
     )
-    """Age at which a segment is closed, though it may be small."""
+    """Age at which a segment is closed, even if it is small."""
     segment_jitter_ms: int = setting(
         LONG,
         default=0,
@@ -69,7 +69,7 @@ class TopicSettings(Settings):
         synonyms=("log.roll.jitter.ms", "log.roll.jitter.hours"),
         dynamic=True,
     )
-    """Random time taken off the age of a segment, so that not all roll at once."""
+    """Random time subtracted from the age at which a segment is closed, so that not all are closed at once."""
     segment_index_bytes: int = setting(
         INT, default=10 * 1024 * 1024, check=at_least(4), synonyms=("log.index.size.max.bytes",), dynamic=True
     )
@@ -95,23 +95,23 @@ class TopicSettings(Settings):
         synonyms=("log.cleanup.policy",),
         dynamic=True,
     )
-    """What becomes of old segments: delete drops them, compact keeps the last record of each key, empty keeps all."""
+    """What happens to old segments: delete removes them, compact keeps the last record of each key, empty keeps all."""
     delete_retention_ms: int = setting(
         LONG, default=24 * HOUR_MS, check=at_least(0), synonyms=("log.cleaner.delete.retention.ms",), dynamic=True
     )
-    """How long a tombstone of a compacted topic can still be read."""
+    """How long tombstones of a compacted topic are kept."""
     min_cleanable_dirty_ratio: float = setting(
         DOUBLE, default=0.5, check=between(0, 1), synonyms=("log.cleaner.min.cleanable.ratio",), dynamic=True
     )
-    """Share of a log that must be new before it is compacted again."""
+    """Fraction of a log that must be uncompacted before it is compacted again."""
     min_compaction_lag_ms: int = setting(
         LONG, default=0, check=at_least(0), synonyms=("log.cleaner.min.compaction.lag.ms",), dynamic=True
     )
-    """Age below which a record is never compacted away."""
+    """Minimum age of a record before compaction may remove it."""
     max_compaction_lag_ms: int = setting(
         LONG, default=LONG_MAX, check=at_least(1), synonyms=("log.cleaner.max.compaction.lag.ms",), dynamic=True
     )
-    """Age at which a record must have been considered by compaction."""
+    """Maximum age of a record before its log must be compacted."""
     max_message_bytes: int = setting(
         INT, default=1_048_588, check=at_least(0), synonyms=("message.max.bytes",), dynamic=True
     )
@@ -123,23 +123,23 @@ class TopicSettings(Settings):
         synonyms=("log.message.timestamp.type",),
         dynamic=True,
     )
-    """Whose time a record carries: its producer's (CreateTime) or the broker's (LogAppendTime)."""
+    """Timestamp of a record: set by the producer (CreateTime) or by the broker (LogAppendTime)."""
     message_timestamp_before_max_ms: int = setting(
         LONG, default=LONG_MAX, check=at_least(0), synonyms=("log.message.timestamp.before.max.ms",), dynamic=True
     )
-    """How far before the broker's time a record may claim to have been created."""
+    """How far the timestamp of a record may be before the broker's clock."""
     message_timestamp_after_max_ms: int = setting(
         LONG, default=HOUR_MS, check=at_least(0), synonyms=("log.message.timestamp.after.max.ms",), dynamic=True
     )
-    """How far after the broker's time a record may claim to have been created."""
+    """How far the timestamp of a record may be ahead of the broker's clock."""
     compression_type: str = setting(
         STRING, default="producer", check=one_of(*COMPRESSION_TYPES), synonyms=("compression.type",), dynamic=True
     )
-    """How batches are stored; producer keeps them as they came."""
+    """Compression of stored batches; `producer` keeps that of the producer."""
     compression_gzip_level: int = setting(
         INT, default=-1, check=between(-1, 9), synonyms=("compression.gzip.level",), dynamic=True
     )
-    """Level when the broker compresses with gzip; -1 for the library's choice."""
+    """Level when the broker compresses with gzip; -1 for the default of the library."""
     compression_lz4_level: int = setting(
         INT, default=9, check=between(1, 17), synonyms=("compression.lz4.level",), dynamic=True
     )
@@ -151,7 +151,8 @@ class TopicSettings(Settings):
     flush_messages: int = setting(
         LONG, default=LONG_MAX, check=at_least(1), synonyms=("log.flush.interval.messages",), dynamic=True
     )
-    """Records after which the log is forced to disk, before they are acknowledged; 1: an ack survives power loss."""
+    """Number of records after which the log is flushed to disk, before they are acknowledged; 1: an ack survives power
+    loss."""
     flush_ms: int = setting(
         LONG,
         default=LONG_MAX,
@@ -159,15 +160,16 @@ class TopicSettings(Settings):
         synonyms=("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
         dynamic=True,
     )
-    """Age of records after which the log is forced to disk."""
+    """Age of unflushed records at which the log is flushed to disk."""
     file_delete_delay_ms: int = setting(
         LONG, default=60_000, check=at_least(0), synonyms=("log.segment.delete.delay.ms",), dynamic=True
     )
-    """How long a deleted file stays on disk."""
+    """How long deleted files stay on disk."""
     min_insync_replicas: int = setting(
         INT, default=1, check=at_least(1), synonyms=("min.insync.replicas",), dynamic=True
     )
-    """Replicas that must have a record before acks=all is answered; fewer in sync refuse the write."""
+    """In-sync replicas that must have a record before a write with acks=all is acknowledged; with fewer, it is
+    rejected."""
     unclean_leader_election_enable: bool = setting(
         BOOLEAN,
         default=False,
@@ -177,7 +179,7 @@ class TopicSettings(Settings):
     )
     """Allow a replica that is not in sync to become leader, which may lose records."""
     preallocate: bool = setting(BOOLEAN, default=False, synonyms=("log.preallocate",), dynamic=True)
-    """Reserve the whole size of a segment on disk with its first batch."""
+    """Reserve disk space for a whole segment when its first batch is written."""
     leader_replication_throttled_replicas: tuple[str, ...] = setting(
         LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_REPLICATION
     )
@@ -193,34 +195,32 @@ class TopicSettings(Settings):
     local_retention_bytes: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True, without_effect=TIERED)
     """Size of local segments under tiered storage; -2 for retention.bytes."""
     remote_log_copy_disable: bool = setting(BOOLEAN, default=False, dynamic=True, without_effect=TIERED)
-    """Stop copying under tiered storage."""
+    """Stop copying to tiered storage."""
     remote_log_delete_on_disable: bool = setting(BOOLEAN, default=False, dynamic=True, without_effect=TIERED)
-    """Delete what was copied under tiered storage."""
+    """Delete the copies in tiered storage."""
     confluent_key_schema_validation: bool = setting(BOOLEAN, default=False, dynamic=True)
-    """Refuse records whose key does not carry the id of a schema that is registered for the topic."""
+    """Reject records whose key does not have the id of a schema registered for the topic."""
     confluent_value_schema_validation: bool = setting(BOOLEAN, default=False, dynamic=True)
-    """Refuse records whose value does not carry the id of a schema that is registered for the topic."""
+    """Reject records whose value does not have the id of a schema registered for the topic."""
     confluent_key_subject_name_strategy: str = setting(STRATEGY, default=TOPIC_NAME, dynamic=True)
-    """Which subject the schema of a key must be registered under: named after the topic, the record, or both."""
+    """Subject under which the schema of a key must be registered: named after the topic, the record, or both."""
     confluent_value_subject_name_strategy: str = setting(STRATEGY, default=TOPIC_NAME, dynamic=True)
-    """Which subject the schema of a value must be registered under: named after the topic, the record, or both."""
+    """Subject under which the schema of a value must be registered: named after the topic, the record, or both."""
 
     _MILLISECONDS: ClassVar[dict[str, int]] = {"hours": HOUR_MS, "minutes": 60_000}
 
     @property
     def is_guarded(self) -> bool:
-        """Whether the schema ids of records are looked at before they are appended."""
+        """Whether the schema ids of records are checked before they are appended."""
         return self.confluent_key_schema_validation or self.confluent_value_schema_validation
 
     @classmethod
     def resolve_change(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:
-        """As `resolve`, for a change that a client asks for: it must also be possible on this broker."""
+        """As `resolve`, for a change requested by a client: it must also be possible on this broker."""
         settings = cls.resolve(overrides, broker)
         if settings.is_guarded and not broker.confluent_schema_registry_url:
             side = "key" if settings.confluent_key_schema_validation else "value"
-            text = (
-                f"confluent.{side}.schema.validation=true: the broker must be given confluent.schema.registry.url first"
-            )
+            text = f"confluent.{side}.schema.validation=true: set confluent.schema.registry.url on the broker first"
             raise BrokerError(ErrorCode.INVALID_CONFIG, text)
         return settings
 
@@ -234,7 +234,7 @@ class TopicSettings(Settings):
             chosen = cls.parse(overrides)
         except SettingsError as error:
             raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
-        values = {d.name: cls.inherited(d, broker) for d in cls.DEFINITIONS.values()}
+        values = {d.name: cls.inherited_value(d, broker) for d in cls.DEFINITIONS.values()}
         values.update({cls.DEFINITIONS[key].name: getattr(chosen, cls.DEFINITIONS[key].name) for key in chosen.set})
         if chosen.internal_segment_bytes is not None:
             values["segment_bytes"] = chosen.internal_segment_bytes
@@ -242,7 +242,7 @@ class TopicSettings(Settings):
         return cls(**values)
 
     @classmethod
-    def inherited(cls, definition: Definition, broker: BrokerSettings) -> Any:
+    def inherited_value(cls, definition: Definition, broker: BrokerSettings) -> Any:
         """The value of a topic key when the topic does not set it: the first synonym of the broker that has one."""
         for synonym in definition.synonyms:
             value = getattr(broker, synonym.replace(".", "_"))

@@ -1,4 +1,4 @@
-"""Settings that Kafka lets change while a broker runs and that do nothing here: checked by type, stored and shown."""
+"""Dynamic settings of Kafka that have no effect here: their type is checked, and they are stored and shown."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,10 +24,10 @@ from core_broker.service.settings import (
 )
 
 THREADS: Final = "one event loop serves all requests"
-SECURITY: Final = "security is not built yet: only PLAINTEXT listeners, without authorisation"
-TIERED: Final = "tiered storage is not offered"
+SECURITY: Final = "security is not supported yet: only PLAINTEXT listeners, without authorization"
+TIERED: Final = "tiered storage is not supported"
 READ_AT_START: Final = frozenset({"num.recovery.threads.per.data.dir"})
-"""Kafka lets them change while a broker runs. Here a change is stored and shown, and does nothing."""
+"""Dynamic in Kafka; here a change is stored and shown, but has no effect."""
 
 _COUNT: Final = at_least(1)
 _BUFFER: Final = (INT, 1_048_588, at_least(524_288))
@@ -75,7 +75,7 @@ _LISTENER_KEYS: Final[Mapping[str, _Shape]] = {
     "ssl.truststore.password": (PASSWORD, None),
     "ssl.truststore.type": (STRING, "JKS"),
 }
-"""Those that Kafka takes only for one listener, under `listener.name.<name>.`."""
+"""Settings that Kafka accepts only for one listener, under `listener.name.<name>.`."""
 _MECHANISM_KEYS: Final[Mapping[str, _Shape]] = {
     "sasl.jaas.config": (PASSWORD, None),
     "sasl.login.callback.handler.class": (_CLASS, None),
@@ -83,7 +83,7 @@ _MECHANISM_KEYS: Final[Mapping[str, _Shape]] = {
     "sasl.server.callback.handler.class": (_CLASS, None),
     "connections.max.reauth.ms": (LONG, 0),
 }
-"""Those that Kafka takes for one mechanism of a listener, under `listener.name.<name>.<mechanism>.`."""
+"""Settings that Kafka accepts for one mechanism of a listener, under `listener.name.<name>.<mechanism>.`."""
 
 _OTHER_KEYS: Final[Mapping[str, Mapping[str, _Shape]]] = {
     THREADS: {
@@ -106,16 +106,16 @@ _OTHER_KEYS: Final[Mapping[str, Mapping[str, _Shape]]] = {
         "remote.log.reader.threads": (INT, 10, _COUNT),
     },
     "a coordinator keeps no buffers": {"group.coordinator.cached.buffer.max.bytes": _BUFFER},
-    "share groups are not offered": {
+    "share groups are not supported": {
         "group.share.assignment.interval.ms": (INT, 1000, at_least(0)),
         "share.coordinator.cached.buffer.max.bytes": _BUFFER,
     },
-    "streams groups are not offered": {"group.streams.assignment.interval.ms": (INT, 1000, at_least(0))},
+    "streams groups are not supported": {"group.streams.assignment.interval.ms": (INT, 1000, at_least(0))},
     "compaction reads mapped segments": {"log.cleaner.io.buffer.size": (INT, 524_288, at_least(0))},
     "compaction keeps its keys in a dictionary": {"log.cleaner.io.buffer.load.factor": (DOUBLE, 0.9)},
     "metrics are served at metrics.listener": {"metric.reporters": (LIST, ())},
-    "values are taken as they are, without providers": {"config.providers": (LIST, ())},
-    "new partitions go to every folder of log.dirs": {"cordoned.log.dirs": (LIST, ())},
+    "values are used literally, without providers": {"config.providers": (LIST, ())},
+    "new partitions are placed in every directory of log.dirs": {"cordoned.log.dirs": (LIST, ())},
 }
 
 
@@ -138,12 +138,12 @@ def _definitions(keys: Mapping[str, _Shape], why: str) -> Iterator[tuple[str, De
 SECURITY_WITHOUT_EFFECT: Final[Mapping[str, Definition]] = dict(
     _definitions({**_SECURITY_KEYS, **_LISTENER_KEYS}, SECURITY)
 )
-"""Refused at the start, when they would promise security. A change while the broker runs promises nothing: without an
-encrypted or authenticated listener Kafka, too, only stores it."""
+"""Rejected at the start, because they would promise security. At run time a change is accepted: without an encrypted
+or authenticated listener Kafka, too, only stores it."""
 WITHOUT_EFFECT: Final[Mapping[str, Definition]] = {
     key: definition for why, keys in _OTHER_KEYS.items() for key, definition in _definitions(keys, why)
 }
-"""Accepted at the start and while the broker runs."""
+"""Accepted at the start and at run time."""
 
 _OF_MECHANISMS: Final = dict(_definitions(_MECHANISM_KEYS, SECURITY))
 _LISTENER_NAME: Final = re.compile(r"listener\.name\.[^.]+\.(?P<key>.+)")
@@ -152,7 +152,7 @@ _PER_BROKER: Final = {*SECURITY_WITHOUT_EFFECT, "cordoned.log.dirs"}
 
 
 def find_dynamic(key: str, with_effect: Mapping[str, Definition]) -> Definition | None:
-    """What is known about a broker's key, given those that have an effect; a listener's own keys have none."""
+    """The definition of a broker's key, given those that have an effect; keys of a listener have none."""
     found = with_effect.get(key) or WITHOUT_EFFECT.get(key) or SECURITY_WITHOUT_EFFECT.get(key)
     if found is not None:
         return replace(found, is_dynamic=True) if key in READ_AT_START else found
@@ -163,16 +163,16 @@ def find_dynamic(key: str, with_effect: Mapping[str, Definition]) -> Definition 
     of_mechanism = (found for name, found in _OF_MECHANISMS.items() if base.endswith(f".{name}") or base == name)
     found = next(of_mechanism, None) or WITHOUT_EFFECT.get(base) or SECURITY_WITHOUT_EFFECT.get(base)
     if found is None and base in _LIMITS:
-        found = replace(with_effect[base], without_effect="limits count for the broker, not for one listener")
+        found = replace(with_effect[base], without_effect="limits apply to the broker, not to one listener")
     return None if found is None else replace(found, key=key)
 
 
 def needs_listener(key: str) -> bool:
-    """Whether Kafka takes a change of this key only for one listener."""
+    """Whether Kafka accepts a change of this key only for one listener."""
     return key in _LISTENER_KEYS
 
 
 def is_per_broker(key: str) -> bool:
-    """Whether Kafka takes a change of this key only for one broker, and not for all."""
+    """Whether Kafka accepts a change of this key only for one broker, not for all."""
     match = _LISTENER_NAME.fullmatch(key)
     return key in _PER_BROKER if match is None else match["key"] not in _LIMITS

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
@@ -17,7 +18,7 @@ from core_broker.transactions import transaction as machine
 from core_broker.transactions.background import BackgroundJobs
 from core_broker.transactions.markers import BACKOFF_LAST_SECONDS, MarkerWriter, Sleep, WriteMarker
 from core_broker.transactions.producer_ids import ProducerIds
-from core_broker.transactions.state_log import Entry, OwnedPartition, StateLog, StatePartitions
+from core_broker.transactions.state_log import Entry, OwnedPartition, StateLog
 from core_broker.transactions.transaction import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -47,7 +48,7 @@ class TransactionCoordinator:
         *,
         settings: BrokerSettings,
         clock: Clock,
-        partitions: StatePartitions,
+        partitions: Partitions,
         partition_count: Callable[[], int],
         producer_ids: ProducerIds,
         write_marker: WriteMarker,
@@ -121,25 +122,26 @@ class TransactionCoordinator:
         if transactional_id is None:
             return Producer(await self._producer_ids.next(), 0)
         _check_transactional_id(transactional_id)
-        self._check_timeout(timeout_ms)
+        longest = self._settings.transaction_max_timeout_ms
+        if not 0 < timeout_ms <= longest:
+            raise BrokerError(
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+                f"transaction.timeout.ms {timeout_ms} is not between 1 and transaction.max.timeout.ms {longest}",
+            )
         for _ in range(_INIT_TRIES):
-            entry = await self._find_or_create(transactional_id, timeout_ms)
+            entry = self._state.find(transactional_id)
+            if entry is None:
+                producer_id = await self._producer_ids.next()
+                now_ms = self._clock.now_ms()
+                entry = self._state.create(
+                    machine.create(transactional_id, producer_id, timeout_ms=timeout_ms, now_ms=now_ms)
+                )
+            await self._wait_completed(entry)
             producer = await self._initialize(entry, timeout_ms, expected)
             if producer is not None:
                 return producer
             # An open transaction is being aborted first. No producer gets its new epoch, only the next one.
         raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transaction of {transactional_id} is being aborted")
-
-    async def _find_or_create(self, transactional_id: str, timeout_ms: int) -> Entry:
-        entry = self._state.find(transactional_id)
-        if entry is None:
-            producer_id = await self._producer_ids.next()
-            now_ms = self._clock.now_ms()
-            entry = self._state.create(
-                machine.create(transactional_id, producer_id, timeout_ms=timeout_ms, now_ms=now_ms)
-            )
-        await self._wait_completed(entry)
-        return entry
 
     async def _initialize(self, entry: Entry, timeout_ms: int, expected: Producer | None) -> Producer | None:
         """The producer's new id and epoch, or None if an open transaction must be aborted first."""
@@ -156,29 +158,18 @@ class TransactionCoordinator:
         if changed.state in PREPARED:
             await self._prepare(entry, changed)
             return None
-        await self._store_first(entry, changed)
-        return changed.producer
-
-    async def _store_first(self, entry: Entry, changed: Transaction) -> None:
-        """Store an Empty state; a new transactional id that cannot be stored is dropped."""
+        # A new transactional id that cannot be stored is dropped.
         try:
             await self._state.store(entry, changed)
         except BaseException:
             if entry.current.producer_epoch == NO_PRODUCER_EPOCH:
                 self._state.discard(entry)
             raise
+        return changed.producer
 
     async def _new_producer_id_if_exhausted(self, entry: Entry) -> int:
         """Called before the decision, because the coordinator must not await between a decision and its append."""
         return await self._producer_ids.next() if entry.current.is_epoch_exhausted else NO_PRODUCER_ID
-
-    def _check_timeout(self, timeout_ms: int) -> None:
-        longest = self._settings.transaction_max_timeout_ms
-        if not 0 < timeout_ms <= longest:
-            raise BrokerError(
-                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
-                f"transaction.timeout.ms {timeout_ms} is not between 1 and transaction.max.timeout.ms {longest}",
-            )
 
     # -- partitions ----------------------------------------------------------------------------------------------------
 

@@ -65,7 +65,17 @@ class MarkerWriter:
             failed = [(*at, error) for at, error in zip(missing, errors, strict=True) if error not in _DONE]
             missing = [(topic, partition) for topic, partition, _ in failed]
             if missing:
-                _report(transaction, failed)
+                topic, partition, error = failed[0]
+                log.warning(
+                    "transaction markers could not be written, retrying",
+                    extra={
+                        "transactional_id": transaction.transactional_id,
+                        "partitions_missing": len(failed),
+                        "topic": topic,
+                        "partition": partition,
+                        "error": error.name,
+                    },
+                )
                 await self._sleep(backoff)
                 backoff = min(backoff * 2, BACKOFF_LAST_SECONDS)
         return is_still_coordinator()
@@ -96,18 +106,4 @@ def marker_of(transaction: Transaction, coordinator_epoch: int) -> MarkerRequest
         commit=transaction.state is TransactionState.PREPARE_COMMIT,
         coordinator_epoch=coordinator_epoch,
         transaction_version=transaction.client_version,
-    )
-
-
-def _report(transaction: Transaction, failed: list[tuple[str, int, ErrorCode]]) -> None:
-    topic, partition, error = failed[0]
-    log.warning(
-        "transaction markers could not be written, retrying",
-        extra={
-            "transactional_id": transaction.transactional_id,
-            "partitions_missing": len(failed),
-            "topic": topic,
-            "partition": partition,
-            "error": error.name,
-        },
     )

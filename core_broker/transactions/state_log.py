@@ -6,10 +6,12 @@ the new state takes effect. Nothing else may change it meanwhile.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from core_broker.cluster.coordinators import TRANSACTIONS_TOPIC, partition_for
+from core_broker.cluster.partition import Partition
+from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.primitives import DecodeError
 from core_broker.protocol.records import BatchHeader, CorruptBatch, Record, iterate_records
@@ -22,51 +24,12 @@ APPEND_TIMEOUT_MS: Final = 5000
 _BATCHES_BETWEEN_YIELDS: Final = 100
 
 
-class ReadableLog(Protocol):
-    """What loading needs from the log of a partition."""
-
-    @property
-    def start_offset(self) -> int:
-        """First offset."""
-        ...
-
-    @property
-    def end_offset(self) -> int:
-        """Offset after the last."""
-        ...
-
-    def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """The batches between two offsets."""
-        ...
-
-
-class StatePartition(Protocol):
-    """A partition of `__transaction_state`."""
-
-    @property
-    def log(self) -> ReadableLog:
-        """Its log."""
-        ...
-
-    async def append_records(self, records: Sequence[Record], *, timeout_ms: int = APPEND_TIMEOUT_MS) -> int:
-        """Append one batch; returns once it is committed."""
-        ...
-
-
-class StatePartitions(Protocol):
-    """Provides the partitions of `__transaction_state`."""
-
-    def get(self, topic: str, index: int) -> StatePartition:
-        """The partition, if this broker leads it; raises BrokerError."""
-        ...
-
-
 class OwnedPartition:
     """A partition whose transactional ids this broker coordinates."""
 
     __slots__ = ("entries", "index", "is_loading", "is_owned", "leader_epoch", "partition")
 
-    def __init__(self, index: int, leader_epoch: int, partition: StatePartition) -> None:
+    def __init__(self, index: int, leader_epoch: int, partition: Partition) -> None:
         self.index = index
         self.leader_epoch = leader_epoch
         self.partition = partition
@@ -98,7 +61,7 @@ class StateLog:
 
     def __init__(
         self,
-        partitions: StatePartitions,
+        partitions: Partitions,
         *,
         partition_count: Callable[[], int],
         transaction_version: Callable[[], int],
@@ -211,7 +174,11 @@ class StateLog:
 
     async def _append(self, entry: Entry, pending: TransactionState, record: Record) -> None:
         owner = entry.owner
-        self._check_present(entry)
+        # The entry may have been dropped while its request was waiting.
+        if not entry.owner.is_owned:
+            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{entry.owner.index} has a new leader")
+        if self.by_id.get(entry.current.transactional_id) is not entry:
+            raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just expired")
         entry.pending = pending
         try:
             await owner.partition.append_records([record], timeout_ms=APPEND_TIMEOUT_MS)
@@ -222,13 +189,6 @@ class StateLog:
         if not owner.is_owned:
             # The record is in the log, but the next coordinator may have written another one already.
             raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{owner.index} has a new leader")
-
-    def _check_present(self, entry: Entry) -> None:
-        """Reject a change of an entry that was dropped while its request was waiting."""
-        if not entry.owner.is_owned:
-            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{entry.owner.index} has a new leader")
-        if self.by_id.get(entry.current.transactional_id) is not entry:
-            raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just expired")
 
 
 async def _read_all(owned: OwnedPartition) -> dict[str, Transaction]:

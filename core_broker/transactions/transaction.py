@@ -142,13 +142,24 @@ def initialize(
     if is_changing:
         raise _concurrent(current)
     if expected is not None and not _may_hold(current, expected):
-        raise _fenced(current, expected)
+        raise _fenced_error(current, expected)
     if current.state in PREPARED:
         raise _concurrent(current)
     if current.state is TransactionState.ONGOING:
         return _fence_for(current, expected, server_version, now_ms)
     if current.is_epoch_exhausted and (expected is None or expected.epoch == current.producer_epoch):
-        return _with_new_producer_id(current, new_producer_id, expected, timeout_ms, now_ms)
+        return msgspec.structs.replace(
+            current,
+            state=TransactionState.EMPTY,
+            producer_id=new_producer_id,
+            previous_producer_id=current.producer_id,
+            producer_epoch=0,
+            last_producer_epoch=NO_PRODUCER_EPOCH if expected is None else current.producer_epoch,
+            timeout_ms=timeout_ms,
+            partitions=frozenset(),
+            start_ms=-1,
+            updated_ms=now_ms,
+        )
     epoch, last_epoch = _next_epoch(current, expected)
     return msgspec.structs.replace(
         current,
@@ -179,7 +190,7 @@ def _fence_for(current: Transaction, expected: Producer | None, server_version: 
     The epoch of the current producer is kept, so that its next attempt is not mistaken for that of a zombie.
     """
     if expected is not None and expected != current.producer:
-        raise _fenced(current, expected)
+        raise _fenced_error(current, expected)
     fenced = fence(current, server_version=server_version, now_ms=now_ms)
     if expected is None:
         return fenced
@@ -195,24 +206,7 @@ def _next_epoch(current: Transaction, expected: Producer | None) -> tuple[int, i
         return epoch + 1, epoch
     if expected.epoch == current.last_producer_epoch:
         return epoch, expected.epoch  # the response to the first attempt was lost: the same epoch again
-    raise _fenced(current, expected)
-
-
-def _with_new_producer_id(
-    current: Transaction, new_producer_id: int, expected: Producer | None, timeout_ms: int, now_ms: int
-) -> Transaction:
-    return msgspec.structs.replace(
-        current,
-        state=TransactionState.EMPTY,
-        producer_id=new_producer_id,
-        previous_producer_id=current.producer_id,
-        producer_epoch=0,
-        last_producer_epoch=NO_PRODUCER_EPOCH if expected is None else current.producer_epoch,
-        timeout_ms=timeout_ms,
-        partitions=frozenset(),
-        start_ms=-1,
-        updated_ms=now_ms,
-    )
+    raise _fenced_error(current, expected)
 
 
 # -- partitions -------------------------------------------------------------------------------------------------------
@@ -257,8 +251,12 @@ def _check_producer(current: Transaction, producer: Producer) -> None:
     if producer == current.producer or (current.state in PREPARED and producer == current.next_producer):
         return
     if producer.producer_id != current.producer_id:
-        raise _wrong_producer_id(current, producer)
-    raise _fenced(current, producer)
+        raise BrokerError(
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            f"transactional id {current.transactional_id} belongs to producer {current.producer_id}, "
+            f"not to {producer.producer_id}",
+        )
+    raise _fenced_error(current, producer)
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------
@@ -280,10 +278,6 @@ def end(
     """
     if client_version >= TRANSACTION_V2:
         return _end_v2(current, producer, commit, new_producer_id, now_ms, is_changing)
-    return _end_v0(current, producer, commit, now_ms, is_changing)
-
-
-def _end_v0(current: Transaction, producer: Producer, commit: bool, now_ms: int, is_changing: bool) -> Transaction:
     _check_producer(current, producer)
     if is_changing:
         raise _concurrent(current)
@@ -434,19 +428,11 @@ def _concurrent(current: Transaction) -> BrokerError:
     )
 
 
-def _fenced(current: Transaction, producer: Producer) -> BrokerError:
+def _fenced_error(current: Transaction, producer: Producer) -> BrokerError:
     return BrokerError(
         ErrorCode.PRODUCER_FENCED,
         f"producer {producer.producer_id} with epoch {producer.epoch} was fenced: the epoch of transactional id "
         f"{current.transactional_id} is {current.producer_epoch}",
-    )
-
-
-def _wrong_producer_id(current: Transaction, producer: Producer) -> BrokerError:
-    return BrokerError(
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-        f"transactional id {current.transactional_id} belongs to producer {current.producer_id}, "
-        f"not to {producer.producer_id}",
     )
 
 

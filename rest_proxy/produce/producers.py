@@ -7,12 +7,12 @@ from typing import Literal, Protocol, cast
 
 import msgspec
 
-from core_broker.client.async_producer import AsyncProducer
 from core_broker.client.errors import ClientError, Fatal, Unreachable
 from core_broker.client.reachability import Reachability
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import Configuration
 from rest_proxy.errors import ProxyError, from_cluster, too_many, unavailable
+from rest_proxy.produce.async_producer import AsyncProducer
 from rest_proxy.settings import ProxySettings
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,7 @@ from typing import Any
 
 from core_broker.cluster.metadata import PartitionImage, TopicImage
 from core_broker.groups.consumer_groups import ConsumerGroups
-from core_broker.groups.coordinator import GroupCoordinator
-from core_broker.groups.shape import Group
+from core_broker.groups.group import Group
 from core_broker.protocol.fields import decode, encode
 from core_broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -43,15 +42,12 @@ WHOLE_TOPIC = assigned(0, 1)
 class BothKindsWorld(GroupCoordinatorWorld):
     """One topic, `orders`, of two partitions."""
 
-    consumer_groups: ConsumerGroups
+    topics = {"orders": ORDERS}
 
-    def _new_coordinator(self) -> GroupCoordinator:
-        coordinator = super()._new_coordinator()
-        self.consumer_groups = ConsumerGroups(
-            coordinator, topics=lambda: {"orders": ORDERS}, classic=coordinator.classic
-        )
-        coordinator.consumer_groups = self.consumer_groups
-        return coordinator
+    @property
+    def consumer_groups(self) -> ConsumerGroups:
+        """The server of members of the new protocol."""
+        return self.coordinator.consumer_groups
 
     async def beat(self, epoch: int = 0, member_id: str = "new", **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """A heartbeat of the new protocol; epoch 0 joins, -1 leaves."""

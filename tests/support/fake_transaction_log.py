@@ -4,7 +4,9 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from typing import cast
 
+from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.records import BatchHeader, Record, build_batch, parse_header
 from core_broker.service.clock import ManualClock
@@ -136,7 +138,7 @@ class TransactionWorld:
         coordinator = TransactionCoordinator(
             settings=self.settings,
             clock=self.clock,
-            partitions=self.state,
+            partitions=cast(Partitions, self.state),
             partition_count=lambda: STATE_PARTITIONS,
             producer_ids=ProducerIds(self.allocate_producer_ids),
             write_marker=self.topics.write_marker,

@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 from core_broker.cluster.coordinators import OFFSETS_TOPIC
+from core_broker.cluster.partitions import Partitions
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.groups.offset_commits import Committer, TransactionalProducer
 from core_broker.groups.offsets import CommittedOffset
+from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from core_broker.service.clock import ManualClock
@@ -21,6 +24,8 @@ GROUP = "readers"
 class GroupCoordinatorWorld:
     """One coordinator of all partitions; `restart` gives its log to a fresh one."""
 
+    topics: Topics = {}
+
     def __init__(self, *, partition_count: int = 2, **settings: int | str) -> None:
         self.clock = ManualClock(1_000_000)
         self.settings = BrokerSettings(**{"group_initial_rebalance_delay_ms": 0, **settings})  # type: ignore[arg-type]
@@ -30,15 +35,21 @@ class GroupCoordinatorWorld:
         self.coordinator = self._new_coordinator()
 
     def _new_coordinator(self) -> GroupCoordinator:
-        coordinator = GroupCoordinator(
-            settings=self.settings,
-            clock=self.clock,
-            partitions=self.partitions,
-            partition_count=lambda: self.partition_count,
-        )
+        coordinator = self.new_coordinator()
         for index in range(self.partition_count):
             coordinator.become_leader(index, 0)
         return coordinator
+
+    def new_coordinator(self) -> GroupCoordinator:
+        """A coordinator of the same partitions that leads none of them yet."""
+        return GroupCoordinator(
+            settings=self.settings,
+            clock=self.clock,
+            partitions=cast(Partitions, self.partitions),
+            partition_count=lambda: self.partition_count,
+            topics=lambda: self.topics,
+            group_overrides=lambda _group_id: {},
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

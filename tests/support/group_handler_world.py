@@ -5,11 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-import msgspec
-
 from core_broker.cluster.coordinators import OFFSETS_TOPIC
 from core_broker.cluster.partition import Partition
-from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from core_broker.protocol.messages.offset_commit import (
@@ -27,10 +24,9 @@ from core_broker.protocol.messages.offset_fetch import (
 )
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.support.classic_group_world import RANGE
-from tests.support.handler_world import HandlerWorld
+from tests.support.handler_world import OFFSETS_PARTITIONS, HandlerWorld
 
 GROUP = "readers"
-OFFSETS_PARTITIONS = 2
 R = TypeVar("R", bound=Message)
 
 
@@ -40,13 +36,7 @@ class GroupHandlers:
     def __init__(self, world: HandlerWorld) -> None:
         self.world = world
         self.call = world.call
-        self.coordinator = GroupCoordinator(
-            settings=world.settings,
-            clock=world.clock,
-            partitions=world.partitions,
-            partition_count=lambda: OFFSETS_PARTITIONS,
-        )
-        world.services = msgspec.structs.replace(world.services, groups=self.coordinator)
+        self.coordinator = world.services.groups
         world.partitions.on_leadership.append(self._take_over)
 
     def _take_over(self, partition: Partition) -> None:

@@ -14,6 +14,7 @@ from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.cluster.topic_changes import NewTopic
 from core_broker.errors import BrokerError
+from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
 from core_broker.handlers.table import BY_KEY, Answer, advertised_versions
@@ -24,15 +25,15 @@ from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.frames import unpack_header
 from core_broker.protocol.records import Record, build_batch
 from core_broker.schema_guard.guard import SchemaGuard
-from core_broker.server.client import Client
-from core_broker.server.dispatch import dispatch
+from core_broker.server.dispatch import Client, dispatch
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
 from tests.support.wire import request_body
 
 R = TypeVar("R", bound=Message)
 _NOT_HERE = cast("Any", None)
-"""The coordinators: the handlers under test do not use them."""
+"""The coordinator of transactions: most handlers under test do not use it."""
+OFFSETS_PARTITIONS = 2
 
 
 def as_bytes(answer: Answer) -> bytearray:
@@ -54,12 +55,11 @@ class HandlerWorld:
         self.logs.load()
         self.quorum = MetadataQuorum(path, cluster_id=self.logs.cluster_id or "", settings=settings, clock=clock)
         self.quorum.start()
-        self.controller = Controller(self.quorum, settings, clock)
         metrics = BrokerMetrics()
         self.partitions = Partitions(
             local_id=settings.node_id, logs=self.logs, settings=settings, clock=clock, metrics=metrics
         )
-        self.controller.prepare = self.partitions.prepare
+        self.controller = Controller(self.quorum, settings, clock, prepare=self.partitions.prepare)
         self.partitions.synchronise(self.quorum.image)
         self.quorum.subscribe(self.partitions.apply)
         self.services = Services(
@@ -69,7 +69,14 @@ class HandlerWorld:
             controller=self.controller,
             partitions=self.partitions,
             logs=self.logs,
-            groups=_NOT_HERE,
+            groups=GroupCoordinator(
+                settings=settings,
+                clock=clock,
+                partitions=self.partitions,
+                partition_count=lambda: OFFSETS_PARTITIONS,
+                topics=lambda: self.quorum.image.topics,
+                group_overrides=lambda _group_id: {},
+            ),
             transactions=_NOT_HERE,
             schema_guard=SchemaGuard(settings, clock=clock, metrics=metrics),
             fetch_sessions=FetchSessions(clock, slots_max=10),

@@ -19,10 +19,9 @@ from core_broker.transactions.coordinator import TransactionCoordinator
 from core_broker.transactions.markers import MarkerRequest
 from core_broker.transactions.producer_ids import ProducerIds
 from core_broker.transactions.transaction import Producer
-from tests.support.handler_world import HandlerWorld
+from tests.support.handler_world import OFFSETS_PARTITIONS, HandlerWorld
 
 STATE_PARTITIONS = 2
-OFFSETS_PARTITIONS = 2
 TX = "tx"
 
 

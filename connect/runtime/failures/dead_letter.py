@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing_extensions import override
 
 from connect.api.errors import ConnectError
+from connect.runtime.batch_producer import Batch, BatchProducer
 from connect.runtime.configuration.connector_config import ConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.error_policy import Failure
@@ -14,7 +15,6 @@ from connect.runtime.models import TaskId
 from connect.runtime.patience import connect_error
 from connect.runtime.stopping import Stopped, Stopping
 from core_broker.client.admin import Admin
-from core_broker.client.batch_producer import Batch, BatchProducer
 from core_broker.client.errors import AlreadyExists, ClientError
 from core_broker.client.settings import ClientSettings
 

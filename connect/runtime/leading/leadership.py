@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from connect.runtime.leading.candidacy import Candidacy
 from connect.settings import ConnectSettings
 from core_broker.client.admin import Admin
-from core_broker.client.candidacy import Candidacy
 from core_broker.client.errors import ClientError, Fatal
 
 log = logging.getLogger(__name__)

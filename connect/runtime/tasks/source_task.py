@@ -12,10 +12,10 @@ from typing_extensions import override
 from connect.api.data import Value
 from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
+from connect.runtime.batch_producer import Batch, BatchProducer
 from connect.runtime.configuration.client_overrides import producer_properties
 from connect.runtime.tasks.setup import TaskSetup
 from connect.runtime.tasks.source_work import SourceWork, last_offsets
-from core_broker.client.batch_producer import Batch, BatchProducer
 from core_broker.client.errors import REFUSED_TOGETHER, ClientError
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import Configuration

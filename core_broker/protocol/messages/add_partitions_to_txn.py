@@ -2,19 +2,15 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, Since
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, Since, message
 
 
 class AddPartitionsToTxnTopic(Message):
-    """Part of `AddPartitionsToTxnRequest`."""
-
     name: str = ""
     partitions: list[Int32] = []
 
 
 class AddPartitionsToTxnTransaction(Message):
-    """Part of `AddPartitionsToTxnRequest`."""
-
     transactional_id: Annotated[str, Since(4)] = ""
     producer_id: Annotated[Int64, Since(4)] = 0
     producer_epoch: Annotated[Int16, Since(4)] = 0
@@ -22,13 +18,8 @@ class AddPartitionsToTxnTransaction(Message):
     topics: Annotated[list[AddPartitionsToTxnTopic], Since(4)] = []
 
 
+@message(24, versions=(0, 5), flexible_since=3)
 class AddPartitionsToTxnRequest(Message):
-    """Request of AddPartitionsToTxn (key 24)."""
-
-    API_KEY = 24
-    VERSIONS = (0, 5)
-    FLEXIBLE_SINCE = 3
-
     transactions: Annotated[list[AddPartitionsToTxnTransaction], Since(4)] = []
     v3_and_below_transactional_id: Annotated[str, Since(0, 3)] = ""
     v3_and_below_producer_id: Annotated[Int64, Since(0, 3)] = 0
@@ -37,33 +28,22 @@ class AddPartitionsToTxnRequest(Message):
 
 
 class AddPartitionsToTxnPartitionResult(Message):
-    """Part of `AddPartitionsToTxnResponse`."""
-
     partition_index: Int32 = 0
     partition_error_code: Int16 = 0
 
 
 class AddPartitionsToTxnTopicResult(Message):
-    """Part of `AddPartitionsToTxnResponse`."""
-
     name: str = ""
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = []
 
 
 class AddPartitionsToTxnResult(Message):
-    """Part of `AddPartitionsToTxnResponse`."""
-
     transactional_id: Annotated[str, Since(4)] = ""
     topic_results: Annotated[list[AddPartitionsToTxnTopicResult], Since(4)] = []
 
 
+@message(24, versions=(0, 5), flexible_since=3)
 class AddPartitionsToTxnResponse(Message):
-    """Response of AddPartitionsToTxn (key 24)."""
-
-    API_KEY = 24
-    VERSIONS = (0, 5)
-    FLEXIBLE_SINCE = 3
-
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, Since(4)] = 0
     results_by_transaction: Annotated[list[AddPartitionsToTxnResult], Since(4)] = []

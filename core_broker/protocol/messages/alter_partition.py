@@ -2,20 +2,16 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, Since, Uuid
+from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, Since, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class BrokerState(Message):
-    """Part of `AlterPartitionRequest`."""
-
     broker_id: Annotated[Int32, Since(3)] = 0
     broker_epoch: Annotated[Int64, Since(3)] = -1
 
 
 class PartitionData(Message):
-    """Part of `AlterPartitionRequest`."""
-
     partition_index: Int32 = 0
     leader_epoch: Int32 = 0
     new_isr: Annotated[list[Int32], Since(0, 2)] = []
@@ -25,27 +21,18 @@ class PartitionData(Message):
 
 
 class TopicData(Message):
-    """Part of `AlterPartitionRequest`."""
-
     topic_id: Uuid = ZERO_UUID
     partitions: list[PartitionData] = []
 
 
+@message(56, versions=(2, 3), flexible_since=0)
 class AlterPartitionRequest(Message):
-    """Request of AlterPartition (key 56)."""
-
-    API_KEY = 56
-    VERSIONS = (2, 3)
-    FLEXIBLE_SINCE = 0
-
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     topics: list[TopicData] = []
 
 
 class AlterPartitionResponsePartitionData(Message):
-    """Part of `AlterPartitionResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     leader_id: Int32 = 0
@@ -56,19 +43,12 @@ class AlterPartitionResponsePartitionData(Message):
 
 
 class AlterPartitionResponseTopicData(Message):
-    """Part of `AlterPartitionResponse`."""
-
     topic_id: Uuid = ZERO_UUID
     partitions: list[AlterPartitionResponsePartitionData] = []
 
 
+@message(56, versions=(2, 3), flexible_since=0)
 class AlterPartitionResponse(Message):
-    """Response of AlterPartition (key 56)."""
-
-    API_KEY = 56
-    VERSIONS = (2, 3)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     topics: list[AlterPartitionResponseTopicData] = []

@@ -1,52 +1,34 @@
 """AlterReplicaLogDirs (key 34)."""
 
-from core_broker.protocol.fields import Int16, Int32, Message
+from core_broker.protocol.fields import Int16, Int32, Message, message
 
 
 class AlterReplicaLogDirTopic(Message):
-    """Part of `AlterReplicaLogDirsRequest`."""
-
     name: str = ""
     partitions: list[Int32] = []
 
 
 class AlterReplicaLogDir(Message):
-    """Part of `AlterReplicaLogDirsRequest`."""
-
     path: str = ""
     topics: list[AlterReplicaLogDirTopic] = []
 
 
+@message(34, versions=(1, 2), flexible_since=2)
 class AlterReplicaLogDirsRequest(Message):
-    """Request of AlterReplicaLogDirs (key 34)."""
-
-    API_KEY = 34
-    VERSIONS = (1, 2)
-    FLEXIBLE_SINCE = 2
-
     dirs: list[AlterReplicaLogDir] = []
 
 
 class AlterReplicaLogDirPartitionResult(Message):
-    """Part of `AlterReplicaLogDirsResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
 class AlterReplicaLogDirTopicResult(Message):
-    """Part of `AlterReplicaLogDirsResponse`."""
-
     topic_name: str = ""
     partitions: list[AlterReplicaLogDirPartitionResult] = []
 
 
+@message(34, versions=(1, 2), flexible_since=2)
 class AlterReplicaLogDirsResponse(Message):
-    """Response of AlterReplicaLogDirs (key 34)."""
-
-    API_KEY = 34
-    VERSIONS = (1, 2)
-    FLEXIBLE_SINCE = 2
-
     throttle_time_ms: Int32 = 0
     results: list[AlterReplicaLogDirTopicResult] = []

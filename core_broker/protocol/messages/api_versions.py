@@ -2,51 +2,35 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, Since, Tag
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, Since, Tag, message
 
 
+@message(18, versions=(0, 4), flexible_since=3)
 class ApiVersionsRequest(Message):
-    """Request of ApiVersions (key 18)."""
-
-    API_KEY = 18
-    VERSIONS = (0, 4)
-    FLEXIBLE_SINCE = 3
-
     client_software_name: Annotated[str, Since(3)] = ""
     client_software_version: Annotated[str, Since(3)] = ""
 
 
 class ApiVersion(Message):
-    """Part of `ApiVersionsResponse`."""
-
     api_key: Int16 = 0
     min_version: Int16 = 0
     max_version: Int16 = 0
 
 
 class SupportedFeatureKey(Message):
-    """Part of `ApiVersionsResponse`."""
-
     name: Annotated[str, Since(3)] = ""
     min_version: Annotated[Int16, Since(3)] = 0
     max_version: Annotated[Int16, Since(3)] = 0
 
 
 class FinalizedFeatureKey(Message):
-    """Part of `ApiVersionsResponse`."""
-
     name: Annotated[str, Since(3)] = ""
     max_version_level: Annotated[Int16, Since(3)] = 0
     min_version_level: Annotated[Int16, Since(3)] = 0
 
 
+@message(18, versions=(0, 4), flexible_since=3)
 class ApiVersionsResponse(Message):
-    """Response of ApiVersions (key 18)."""
-
-    API_KEY = 18
-    VERSIONS = (0, 4)
-    FLEXIBLE_SINCE = 3
-
     error_code: Int16 = 0
     api_keys: list[ApiVersion] = []
     throttle_time_ms: Annotated[Int32, Since(1)] = 0

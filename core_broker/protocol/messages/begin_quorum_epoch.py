@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Tag, UInt16, Uuid
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Tag, UInt16, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class PartitionData(Message):
-    """Part of `BeginQuorumEpochRequest`."""
-
     partition_index: Int32 = 0
     voter_directory_id: Annotated[Uuid, Since(1)] = ZERO_UUID
     leader_id: Int32 = 0
@@ -16,27 +14,18 @@ class PartitionData(Message):
 
 
 class TopicData(Message):
-    """Part of `BeginQuorumEpochRequest`."""
-
     topic_name: str = ""
     partitions: list[PartitionData] = []
 
 
 class LeaderEndpoint(Message):
-    """Part of `BeginQuorumEpochRequest`."""
-
     name: Annotated[str, Since(1)] = ""
     host: Annotated[str, Since(1)] = ""
     port: Annotated[UInt16, Since(1)] = 0
 
 
+@message(53, versions=(0, 1), flexible_since=1)
 class BeginQuorumEpochRequest(Message):
-    """Request of BeginQuorumEpoch (key 53)."""
-
-    API_KEY = 53
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 1
-
     cluster_id: Annotated[str | None, NullableSince()] = None
     voter_id: Annotated[Int32, Since(1)] = -1
     topics: list[TopicData] = []
@@ -44,8 +33,6 @@ class BeginQuorumEpochRequest(Message):
 
 
 class BeginQuorumEpochResponsePartitionData(Message):
-    """Part of `BeginQuorumEpochResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     leader_id: Int32 = 0
@@ -53,27 +40,18 @@ class BeginQuorumEpochResponsePartitionData(Message):
 
 
 class BeginQuorumEpochResponseTopicData(Message):
-    """Part of `BeginQuorumEpochResponse`."""
-
     topic_name: str = ""
     partitions: list[BeginQuorumEpochResponsePartitionData] = []
 
 
 class NodeEndpoint(Message):
-    """Part of `BeginQuorumEpochResponse`."""
-
     node_id: Annotated[Int32, Since(1)] = 0
     host: Annotated[str, Since(1)] = ""
     port: Annotated[UInt16, Since(1)] = 0
 
 
+@message(53, versions=(0, 1), flexible_since=1)
 class BeginQuorumEpochResponse(Message):
-    """Response of BeginQuorumEpoch (key 53)."""
-
-    API_KEY = 53
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 1
-
     error_code: Int16 = 0
     topics: list[BeginQuorumEpochResponseTopicData] = []
     node_endpoints: Annotated[list[NodeEndpoint], Since(1), Tag(0)] = []

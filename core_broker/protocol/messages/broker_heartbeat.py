@@ -2,16 +2,11 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, Tag, Uuid
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, Tag, Uuid, message
 
 
+@message(63, versions=(0, 2), flexible_since=0)
 class BrokerHeartbeatRequest(Message):
-    """Request of BrokerHeartbeat (key 63)."""
-
-    API_KEY = 63
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     current_metadata_offset: Int64 = 0
@@ -21,13 +16,8 @@ class BrokerHeartbeatRequest(Message):
     cordoned_log_dirs: Annotated[list[Uuid] | None, Since(2), NullableSince(), Tag(1)] = None
 
 
+@message(63, versions=(0, 2), flexible_since=0)
 class BrokerHeartbeatResponse(Message):
-    """Response of BrokerHeartbeat (key 63)."""
-
-    API_KEY = 63
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     is_caught_up: bool = False

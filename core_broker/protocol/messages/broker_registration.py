@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, UInt16, Uuid
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, UInt16, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class Listener(Message):
-    """Part of `BrokerRegistrationRequest`."""
-
     name: str = ""
     host: str = ""
     port: UInt16 = 0
@@ -16,20 +14,13 @@ class Listener(Message):
 
 
 class Feature(Message):
-    """Part of `BrokerRegistrationRequest`."""
-
     name: str = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
+@message(62, versions=(0, 4), flexible_since=0)
 class BrokerRegistrationRequest(Message):
-    """Request of BrokerRegistration (key 62)."""
-
-    API_KEY = 62
-    VERSIONS = (0, 4)
-    FLEXIBLE_SINCE = 0
-
     broker_id: Int32 = 0
     cluster_id: str = ""
     incarnation_id: Uuid = ZERO_UUID
@@ -41,13 +32,8 @@ class BrokerRegistrationRequest(Message):
     previous_broker_epoch: Annotated[Int64, Since(3)] = -1
 
 
+@message(62, versions=(0, 4), flexible_since=0)
 class BrokerRegistrationResponse(Message):
-    """Response of BrokerRegistration (key 62)."""
-
-    API_KEY = 62
-    VERSIONS = (0, 4)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     broker_epoch: Int64 = -1

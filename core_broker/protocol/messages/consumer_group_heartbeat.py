@@ -2,24 +2,17 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Uuid
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class TopicPartitions(Message):
-    """Part of `ConsumerGroupHeartbeatRequest`."""
-
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = []
 
 
+@message(68, versions=(0, 1), flexible_since=0)
 class ConsumerGroupHeartbeatRequest(Message):
-    """Request of ConsumerGroupHeartbeat (key 68)."""
-
-    API_KEY = 68
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 0
-
     group_id: str = ""
     member_id: str = ""
     member_epoch: Int32 = 0
@@ -33,25 +26,16 @@ class ConsumerGroupHeartbeatRequest(Message):
 
 
 class ConsumerGroupHeartbeatResponseTopicPartitions(Message):
-    """Part of `ConsumerGroupHeartbeatResponse`."""
-
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = []
 
 
 class Assignment(Message):
-    """Part of `ConsumerGroupHeartbeatResponse`."""
-
     topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = []
 
 
+@message(68, versions=(0, 1), flexible_since=0)
 class ConsumerGroupHeartbeatResponse(Message):
-    """Response of ConsumerGroupHeartbeat (key 68)."""
-
-    API_KEY = 68
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     error_message: Annotated[str | None, NullableSince()] = None

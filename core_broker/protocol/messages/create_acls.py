@@ -2,12 +2,10 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince
+from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince, message
 
 
 class AclCreation(Message):
-    """Part of `CreateAclsRequest`."""
-
     resource_type: Int8 = 0
     resource_name: str = ""
     resource_pattern_type: Int8 = 3
@@ -17,29 +15,17 @@ class AclCreation(Message):
     permission_type: Int8 = 0
 
 
+@message(30, versions=(1, 3), flexible_since=2)
 class CreateAclsRequest(Message):
-    """Request of CreateAcls (key 30)."""
-
-    API_KEY = 30
-    VERSIONS = (1, 3)
-    FLEXIBLE_SINCE = 2
-
     creations: list[AclCreation] = []
 
 
 class AclCreationResult(Message):
-    """Part of `CreateAclsResponse`."""
-
     error_code: Int16 = 0
     error_message: Annotated[str | None, NullableSince()] = ""
 
 
+@message(30, versions=(1, 3), flexible_since=2)
 class CreateAclsResponse(Message):
-    """Response of CreateAcls (key 30)."""
-
-    API_KEY = 30
-    VERSIONS = (1, 3)
-    FLEXIBLE_SINCE = 2
-
     throttle_time_ms: Int32 = 0
     results: list[AclCreationResult] = []

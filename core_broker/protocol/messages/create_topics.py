@@ -2,27 +2,21 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince, Since, Tag, Uuid
+from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince, Since, Tag, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class CreatableReplicaAssignment(Message):
-    """Part of `CreateTopicsRequest`."""
-
     partition_index: Int32 = 0
     broker_ids: list[Int32] = []
 
 
 class CreatableTopicConfig(Message):
-    """Part of `CreateTopicsRequest`."""
-
     name: str = ""
     value: Annotated[str | None, NullableSince()] = ""
 
 
 class CreatableTopic(Message):
-    """Part of `CreateTopicsRequest`."""
-
     name: str = ""
     num_partitions: Int32 = 0
     replication_factor: Int16 = 0
@@ -30,21 +24,14 @@ class CreatableTopic(Message):
     configs: list[CreatableTopicConfig] = []
 
 
+@message(19, versions=(2, 7), flexible_since=5)
 class CreateTopicsRequest(Message):
-    """Request of CreateTopics (key 19)."""
-
-    API_KEY = 19
-    VERSIONS = (2, 7)
-    FLEXIBLE_SINCE = 5
-
     topics: list[CreatableTopic] = []
     timeout_ms: Int32 = 60000
     validate_only: bool = False
 
 
 class CreatableTopicConfigs(Message):
-    """Part of `CreateTopicsResponse`."""
-
     name: Annotated[str, Since(5)] = ""
     value: Annotated[str | None, Since(5), NullableSince()] = ""
     read_only: Annotated[bool, Since(5)] = False
@@ -53,8 +40,6 @@ class CreatableTopicConfigs(Message):
 
 
 class CreatableTopicResult(Message):
-    """Part of `CreateTopicsResponse`."""
-
     name: str = ""
     topic_id: Annotated[Uuid, Since(7)] = ZERO_UUID
     error_code: Int16 = 0
@@ -65,12 +50,7 @@ class CreatableTopicResult(Message):
     configs: Annotated[list[CreatableTopicConfigs] | None, Since(5), NullableSince()] = []
 
 
+@message(19, versions=(2, 7), flexible_since=5)
 class CreateTopicsResponse(Message):
-    """Response of CreateTopics (key 19)."""
-
-    API_KEY = 19
-    VERSIONS = (2, 7)
-    FLEXIBLE_SINCE = 5
-
     throttle_time_ms: Int32 = 0
     topics: list[CreatableTopicResult] = []

@@ -2,24 +2,17 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince, Since
+from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince, Since, message
 
 
+@message(60, versions=(0, 2), flexible_since=0)
 class DescribeClusterRequest(Message):
-    """Request of DescribeCluster (key 60)."""
-
-    API_KEY = 60
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     include_cluster_authorized_operations: bool = False
     endpoint_type: Annotated[Int8, Since(1)] = 1
     include_fenced_brokers: Annotated[bool, Since(2)] = False
 
 
 class DescribeClusterBroker(Message):
-    """Part of `DescribeClusterResponse`."""
-
     broker_id: Int32 = 0
     host: str = ""
     port: Int32 = 0
@@ -27,13 +20,8 @@ class DescribeClusterBroker(Message):
     is_fenced: Annotated[bool, Since(2)] = False
 
 
+@message(60, versions=(0, 2), flexible_since=0)
 class DescribeClusterResponse(Message):
-    """Response of DescribeCluster (key 60)."""
-
-    API_KEY = 60
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     error_message: Annotated[str | None, NullableSince()] = None

@@ -2,29 +2,20 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, message
 
 
 class DescribableLogDirTopic(Message):
-    """Part of `DescribeLogDirsRequest`."""
-
     topic: str = ""
     partitions: list[Int32] = []
 
 
+@message(35, versions=(1, 5), flexible_since=2)
 class DescribeLogDirsRequest(Message):
-    """Request of DescribeLogDirs (key 35)."""
-
-    API_KEY = 35
-    VERSIONS = (1, 5)
-    FLEXIBLE_SINCE = 2
-
     topics: Annotated[list[DescribableLogDirTopic] | None, NullableSince()] = []
 
 
 class DescribeLogDirsPartition(Message):
-    """Part of `DescribeLogDirsResponse`."""
-
     partition_index: Int32 = 0
     partition_size: Int64 = 0
     offset_lag: Int64 = 0
@@ -32,15 +23,11 @@ class DescribeLogDirsPartition(Message):
 
 
 class DescribeLogDirsTopic(Message):
-    """Part of `DescribeLogDirsResponse`."""
-
     name: str = ""
     partitions: list[DescribeLogDirsPartition] = []
 
 
 class DescribeLogDirsResult(Message):
-    """Part of `DescribeLogDirsResponse`."""
-
     error_code: Int16 = 0
     log_dir: str = ""
     topics: list[DescribeLogDirsTopic] = []
@@ -49,13 +36,8 @@ class DescribeLogDirsResult(Message):
     is_cordoned: Annotated[bool, Since(5)] = False
 
 
+@message(35, versions=(1, 5), flexible_since=2)
 class DescribeLogDirsResponse(Message):
-    """Response of DescribeLogDirs (key 35)."""
-
-    API_KEY = 35
-    VERSIONS = (1, 5)
-    FLEXIBLE_SINCE = 2
-
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, Since(3)] = 0
     results: list[DescribeLogDirsResult] = []

@@ -2,29 +2,20 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, message
 
 
 class TopicRequest(Message):
-    """Part of `DescribeProducersRequest`."""
-
     name: str = ""
     partition_indexes: list[Int32] = []
 
 
+@message(61, versions=(0, 0), flexible_since=0)
 class DescribeProducersRequest(Message):
-    """Request of DescribeProducers (key 61)."""
-
-    API_KEY = 61
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     topics: list[TopicRequest] = []
 
 
 class ProducerState(Message):
-    """Part of `DescribeProducersResponse`."""
-
     producer_id: Int64 = 0
     producer_epoch: Int32 = 0
     last_sequence: Int32 = -1
@@ -34,8 +25,6 @@ class ProducerState(Message):
 
 
 class PartitionResponse(Message):
-    """Part of `DescribeProducersResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     error_message: Annotated[str | None, NullableSince()] = None
@@ -43,18 +32,11 @@ class PartitionResponse(Message):
 
 
 class TopicResponse(Message):
-    """Part of `DescribeProducersResponse`."""
-
     name: str = ""
     partitions: list[PartitionResponse] = []
 
 
+@message(61, versions=(0, 0), flexible_since=0)
 class DescribeProducersResponse(Message):
-    """Response of DescribeProducers (key 61)."""
-
-    API_KEY = 61
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     topics: list[TopicResponse] = []

@@ -2,36 +2,25 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, UInt16, Uuid
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, UInt16, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class PartitionData(Message):
-    """Part of `DescribeQuorumRequest`."""
-
     partition_index: Int32 = 0
 
 
 class TopicData(Message):
-    """Part of `DescribeQuorumRequest`."""
-
     topic_name: str = ""
     partitions: list[PartitionData] = []
 
 
+@message(55, versions=(0, 2), flexible_since=0)
 class DescribeQuorumRequest(Message):
-    """Request of DescribeQuorum (key 55)."""
-
-    API_KEY = 55
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     topics: list[TopicData] = []
 
 
 class ReplicaState(Message):
-    """Part of `DescribeQuorumResponse`."""
-
     replica_id: Int32 = 0
     replica_directory_id: Annotated[Uuid, Since(2)] = ZERO_UUID
     log_end_offset: Int64 = 0
@@ -40,8 +29,6 @@ class ReplicaState(Message):
 
 
 class DescribeQuorumResponsePartitionData(Message):
-    """Part of `DescribeQuorumResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     error_message: Annotated[str | None, Since(2), NullableSince()] = ""
@@ -53,34 +40,23 @@ class DescribeQuorumResponsePartitionData(Message):
 
 
 class DescribeQuorumResponseTopicData(Message):
-    """Part of `DescribeQuorumResponse`."""
-
     topic_name: str = ""
     partitions: list[DescribeQuorumResponsePartitionData] = []
 
 
 class Listener(Message):
-    """Part of `DescribeQuorumResponse`."""
-
     name: Annotated[str, Since(2)] = ""
     host: Annotated[str, Since(2)] = ""
     port: Annotated[UInt16, Since(2)] = 0
 
 
 class Node(Message):
-    """Part of `DescribeQuorumResponse`."""
-
     node_id: Annotated[Int32, Since(2)] = 0
     listeners: Annotated[list[Listener], Since(2)] = []
 
 
+@message(55, versions=(0, 2), flexible_since=0)
 class DescribeQuorumResponse(Message):
-    """Response of DescribeQuorum (key 55)."""
-
-    API_KEY = 55
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     error_code: Int16 = 0
     error_message: Annotated[str | None, Since(2), NullableSince()] = ""
     topics: list[DescribeQuorumResponseTopicData] = []

@@ -2,38 +2,27 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Uuid
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class TopicRequest(Message):
-    """Part of `DescribeTopicPartitionsRequest`."""
-
     name: str = ""
 
 
 class Cursor(Message):
-    """Part of `DescribeTopicPartitionsRequest`."""
-
     topic_name: str = ""
     partition_index: Int32 = 0
 
 
+@message(75, versions=(0, 0), flexible_since=0)
 class DescribeTopicPartitionsRequest(Message):
-    """Request of DescribeTopicPartitions (key 75)."""
-
-    API_KEY = 75
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     topics: list[TopicRequest] = []
     response_partition_limit: Int32 = 2000
     cursor: Annotated[Cursor | None, NullableSince()] = None
 
 
 class DescribeTopicPartitionsResponsePartition(Message):
-    """Part of `DescribeTopicPartitionsResponse`."""
-
     error_code: Int16 = 0
     partition_index: Int32 = 0
     leader_id: Int32 = 0
@@ -46,8 +35,6 @@ class DescribeTopicPartitionsResponsePartition(Message):
 
 
 class DescribeTopicPartitionsResponseTopic(Message):
-    """Part of `DescribeTopicPartitionsResponse`."""
-
     error_code: Int16 = 0
     name: Annotated[str | None, NullableSince()] = ""
     topic_id: Uuid = ZERO_UUID
@@ -57,19 +44,12 @@ class DescribeTopicPartitionsResponseTopic(Message):
 
 
 class DescribeTopicPartitionsResponseCursor(Message):
-    """Part of `DescribeTopicPartitionsResponse`."""
-
     topic_name: str = ""
     partition_index: Int32 = 0
 
 
+@message(75, versions=(0, 0), flexible_since=0)
 class DescribeTopicPartitionsResponse(Message):
-    """Response of DescribeTopicPartitions (key 75)."""
-
-    API_KEY = 75
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     next_cursor: Annotated[DescribeTopicPartitionsResponseCursor | None, NullableSince()] = None

@@ -2,20 +2,16 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Tag, UInt16, Uuid
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Tag, UInt16, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class ReplicaInfo(Message):
-    """Part of `EndQuorumEpochRequest`."""
-
     candidate_id: Annotated[Int32, Since(1)] = 0
     candidate_directory_id: Annotated[Uuid, Since(1)] = ZERO_UUID
 
 
 class PartitionData(Message):
-    """Part of `EndQuorumEpochRequest`."""
-
     partition_index: Int32 = 0
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
@@ -24,35 +20,24 @@ class PartitionData(Message):
 
 
 class TopicData(Message):
-    """Part of `EndQuorumEpochRequest`."""
-
     topic_name: str = ""
     partitions: list[PartitionData] = []
 
 
 class LeaderEndpoint(Message):
-    """Part of `EndQuorumEpochRequest`."""
-
     name: Annotated[str, Since(1)] = ""
     host: Annotated[str, Since(1)] = ""
     port: Annotated[UInt16, Since(1)] = 0
 
 
+@message(54, versions=(0, 1), flexible_since=1)
 class EndQuorumEpochRequest(Message):
-    """Request of EndQuorumEpoch (key 54)."""
-
-    API_KEY = 54
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 1
-
     cluster_id: Annotated[str | None, NullableSince()] = None
     topics: list[TopicData] = []
     leader_endpoints: Annotated[list[LeaderEndpoint], Since(1)] = []
 
 
 class EndQuorumEpochResponsePartitionData(Message):
-    """Part of `EndQuorumEpochResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     leader_id: Int32 = 0
@@ -60,27 +45,18 @@ class EndQuorumEpochResponsePartitionData(Message):
 
 
 class EndQuorumEpochResponseTopicData(Message):
-    """Part of `EndQuorumEpochResponse`."""
-
     topic_name: str = ""
     partitions: list[EndQuorumEpochResponsePartitionData] = []
 
 
 class NodeEndpoint(Message):
-    """Part of `EndQuorumEpochResponse`."""
-
     node_id: Annotated[Int32, Since(1)] = 0
     host: Annotated[str, Since(1)] = ""
     port: Annotated[UInt16, Since(1)] = 0
 
 
+@message(54, versions=(0, 1), flexible_since=1)
 class EndQuorumEpochResponse(Message):
-    """Response of EndQuorumEpoch (key 54)."""
-
-    API_KEY = 54
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 1
-
     error_code: Int16 = 0
     topics: list[EndQuorumEpochResponseTopicData] = []
     node_endpoints: Annotated[list[NodeEndpoint], Since(1), Tag(0)] = []

@@ -4,20 +4,28 @@ from typing import Annotated
 
 import msgspec
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, NullableSince, Records, Since, Tag, Uuid
+from core_broker.protocol.fields import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    NullableSince,
+    Records,
+    Since,
+    Tag,
+    Uuid,
+    message,
+)
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class ReplicaState(Message):
-    """Part of `FetchRequest`."""
-
     replica_id: Annotated[Int32, Since(15)] = -1
     replica_epoch: Annotated[Int64, Since(15)] = -1
 
 
 class FetchPartition(Message):
-    """Part of `FetchRequest`."""
-
     partition: Int32 = 0
     current_leader_epoch: Annotated[Int32, Since(9)] = -1
     fetch_offset: Int64 = 0
@@ -29,28 +37,19 @@ class FetchPartition(Message):
 
 
 class FetchTopic(Message):
-    """Part of `FetchRequest`."""
-
     topic: Annotated[str, Since(0, 12)] = ""
     topic_id: Annotated[Uuid, Since(13)] = ZERO_UUID
     partitions: list[FetchPartition] = []
 
 
 class ForgottenTopic(Message):
-    """Part of `FetchRequest`."""
-
     topic: Annotated[str, Since(7, 12)] = ""
     topic_id: Annotated[Uuid, Since(13)] = ZERO_UUID
     partitions: Annotated[list[Int32], Since(7)] = []
 
 
+@message(1, versions=(4, 18), flexible_since=12)
 class FetchRequest(Message):
-    """Request of Fetch (key 1)."""
-
-    API_KEY = 1
-    VERSIONS = (4, 18)
-    FLEXIBLE_SINCE = 12
-
     cluster_id: Annotated[str | None, Since(12), NullableSince(), Tag(0)] = None
     replica_id: Annotated[Int32, Since(0, 14)] = -1
     replica_state: Annotated[ReplicaState, Since(15), Tag(1)] = msgspec.field(default_factory=ReplicaState)
@@ -66,36 +65,26 @@ class FetchRequest(Message):
 
 
 class EpochEndOffset(Message):
-    """Part of `FetchResponse`."""
-
     epoch: Annotated[Int32, Since(12)] = -1
     end_offset: Annotated[Int64, Since(12)] = -1
 
 
 class LeaderIdAndEpoch(Message):
-    """Part of `FetchResponse`."""
-
     leader_id: Annotated[Int32, Since(12)] = -1
     leader_epoch: Annotated[Int32, Since(12)] = -1
 
 
 class SnapshotId(Message):
-    """Part of `FetchResponse`."""
-
     end_offset: Int64 = -1
     epoch: Int32 = -1
 
 
 class AbortedTransaction(Message):
-    """Part of `FetchResponse`."""
-
     producer_id: Int64 = 0
     first_offset: Int64 = 0
 
 
 class PartitionData(Message):
-    """Part of `FetchResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     high_watermark: Int64 = 0
@@ -110,29 +99,20 @@ class PartitionData(Message):
 
 
 class FetchableTopicResponse(Message):
-    """Part of `FetchResponse`."""
-
     topic: Annotated[str, Since(0, 12)] = ""
     topic_id: Annotated[Uuid, Since(13)] = ZERO_UUID
     partitions: list[PartitionData] = []
 
 
 class NodeEndpoint(Message):
-    """Part of `FetchResponse`."""
-
     node_id: Annotated[Int32, Since(16)] = 0
     host: Annotated[str, Since(16)] = ""
     port: Annotated[Int32, Since(16)] = 0
     rack: Annotated[str | None, Since(16), NullableSince()] = None
 
 
+@message(1, versions=(4, 18), flexible_since=12)
 class FetchResponse(Message):
-    """Response of Fetch (key 1)."""
-
-    API_KEY = 1
-    VERSIONS = (4, 18)
-    FLEXIBLE_SINCE = 12
-
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, Since(7)] = 0
     session_id: Annotated[Int32, Since(7)] = 0

@@ -4,20 +4,28 @@ from typing import Annotated
 
 import msgspec
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Records, Since, Tag, UInt16, Uuid
+from core_broker.protocol.fields import (
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    NullableSince,
+    Records,
+    Since,
+    Tag,
+    UInt16,
+    Uuid,
+    message,
+)
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class SnapshotId(Message):
-    """Part of `FetchSnapshotRequest`."""
-
     end_offset: Int64 = 0
     epoch: Int32 = 0
 
 
 class PartitionSnapshot(Message):
-    """Part of `FetchSnapshotRequest`."""
-
     partition: Int32 = 0
     current_leader_epoch: Int32 = 0
     snapshot_id: SnapshotId = msgspec.field(default_factory=SnapshotId)
@@ -26,19 +34,12 @@ class PartitionSnapshot(Message):
 
 
 class TopicSnapshot(Message):
-    """Part of `FetchSnapshotRequest`."""
-
     name: str = ""
     partitions: list[PartitionSnapshot] = []
 
 
+@message(59, versions=(0, 1), flexible_since=0)
 class FetchSnapshotRequest(Message):
-    """Request of FetchSnapshot (key 59)."""
-
-    API_KEY = 59
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 0
-
     cluster_id: Annotated[str | None, NullableSince(), Tag(0)] = None
     replica_id: Int32 = -1
     max_bytes: Int32 = 2147483647
@@ -46,22 +47,16 @@ class FetchSnapshotRequest(Message):
 
 
 class FetchSnapshotResponseSnapshotId(Message):
-    """Part of `FetchSnapshotResponse`."""
-
     end_offset: Int64 = 0
     epoch: Int32 = 0
 
 
 class LeaderIdAndEpoch(Message):
-    """Part of `FetchSnapshotResponse`."""
-
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
 
 
 class FetchSnapshotResponsePartitionSnapshot(Message):
-    """Part of `FetchSnapshotResponse`."""
-
     index: Int32 = 0
     error_code: Int16 = 0
     snapshot_id: FetchSnapshotResponseSnapshotId = msgspec.field(default_factory=FetchSnapshotResponseSnapshotId)
@@ -72,27 +67,18 @@ class FetchSnapshotResponsePartitionSnapshot(Message):
 
 
 class FetchSnapshotResponseTopicSnapshot(Message):
-    """Part of `FetchSnapshotResponse`."""
-
     name: str = ""
     partitions: list[FetchSnapshotResponsePartitionSnapshot] = []
 
 
 class NodeEndpoint(Message):
-    """Part of `FetchSnapshotResponse`."""
-
     node_id: Annotated[Int32, Since(1)] = 0
     host: Annotated[str, Since(1)] = ""
     port: Annotated[UInt16, Since(1)] = 0
 
 
+@message(59, versions=(0, 1), flexible_since=0)
 class FetchSnapshotResponse(Message):
-    """Response of FetchSnapshot (key 59)."""
-
-    API_KEY = 59
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     topics: list[FetchSnapshotResponseTopicSnapshot] = []

@@ -2,24 +2,17 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince, Since
+from core_broker.protocol.fields import Int8, Int16, Int32, Message, NullableSince, Since, message
 
 
+@message(10, versions=(0, 6), flexible_since=3)
 class FindCoordinatorRequest(Message):
-    """Request of FindCoordinator (key 10)."""
-
-    API_KEY = 10
-    VERSIONS = (0, 6)
-    FLEXIBLE_SINCE = 3
-
     key: Annotated[str, Since(0, 3)] = ""
     key_type: Annotated[Int8, Since(1)] = 0
     coordinator_keys: Annotated[list[str], Since(4)] = []
 
 
 class Coordinator(Message):
-    """Part of `FindCoordinatorResponse`."""
-
     key: Annotated[str, Since(4)] = ""
     node_id: Annotated[Int32, Since(4)] = 0
     host: Annotated[str, Since(4)] = ""
@@ -28,13 +21,8 @@ class Coordinator(Message):
     error_message: Annotated[str | None, Since(4), NullableSince()] = ""
 
 
+@message(10, versions=(0, 6), flexible_since=3)
 class FindCoordinatorResponse(Message):
-    """Response of FindCoordinator (key 10)."""
-
-    API_KEY = 10
-    VERSIONS = (0, 6)
-    FLEXIBLE_SINCE = 3
-
     throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Annotated[Int16, Since(0, 3)] = 0
     error_message: Annotated[str | None, Since(1, 3), NullableSince()] = ""

@@ -2,16 +2,11 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, message
 
 
+@message(22, versions=(0, 6), flexible_since=2)
 class InitProducerIdRequest(Message):
-    """Request of InitProducerId (key 22)."""
-
-    API_KEY = 22
-    VERSIONS = (0, 6)
-    FLEXIBLE_SINCE = 2
-
     transactional_id: Annotated[str | None, NullableSince()] = ""
     transaction_timeout_ms: Int32 = 0
     producer_id: Annotated[Int64, Since(3)] = -1
@@ -20,13 +15,8 @@ class InitProducerIdRequest(Message):
     keep_prepared_txn: Annotated[bool, Since(6)] = False
 
 
+@message(22, versions=(0, 6), flexible_since=2)
 class InitProducerIdResponse(Message):
-    """Response of InitProducerId (key 22)."""
-
-    API_KEY = 22
-    VERSIONS = (0, 6)
-    FLEXIBLE_SINCE = 2
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     producer_id: Int64 = -1

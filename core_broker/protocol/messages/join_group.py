@@ -2,23 +2,16 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, message
 
 
 class JoinGroupRequestProtocol(Message):
-    """Part of `JoinGroupRequest`."""
-
     name: str = ""
     metadata: bytes = b""
 
 
+@message(11, versions=(0, 9), flexible_since=6)
 class JoinGroupRequest(Message):
-    """Request of JoinGroup (key 11)."""
-
-    API_KEY = 11
-    VERSIONS = (0, 9)
-    FLEXIBLE_SINCE = 6
-
     group_id: str = ""
     session_timeout_ms: Int32 = 0
     rebalance_timeout_ms: Annotated[Int32, Since(1)] = -1
@@ -30,20 +23,13 @@ class JoinGroupRequest(Message):
 
 
 class JoinGroupResponseMember(Message):
-    """Part of `JoinGroupResponse`."""
-
     member_id: str = ""
     group_instance_id: Annotated[str | None, Since(5), NullableSince()] = None
     metadata: bytes = b""
 
 
+@message(11, versions=(0, 9), flexible_since=6)
 class JoinGroupResponse(Message):
-    """Response of JoinGroup (key 11)."""
-
-    API_KEY = 11
-    VERSIONS = (0, 9)
-    FLEXIBLE_SINCE = 6
-
     throttle_time_ms: Annotated[Int32, Since(2)] = 0
     error_code: Int16 = 0
     generation_id: Int32 = -1

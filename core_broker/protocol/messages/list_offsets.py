@@ -2,31 +2,22 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, Since
+from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, Since, message
 
 
 class ListOffsetsPartition(Message):
-    """Part of `ListOffsetsRequest`."""
-
     partition_index: Int32 = 0
     current_leader_epoch: Annotated[Int32, Since(4)] = -1
     timestamp: Int64 = 0
 
 
 class ListOffsetsTopic(Message):
-    """Part of `ListOffsetsRequest`."""
-
     name: str = ""
     partitions: list[ListOffsetsPartition] = []
 
 
+@message(2, versions=(1, 11), flexible_since=6)
 class ListOffsetsRequest(Message):
-    """Request of ListOffsets (key 2)."""
-
-    API_KEY = 2
-    VERSIONS = (1, 11)
-    FLEXIBLE_SINCE = 6
-
     replica_id: Int32 = 0
     isolation_level: Annotated[Int8, Since(2)] = 0
     topics: list[ListOffsetsTopic] = []
@@ -34,8 +25,6 @@ class ListOffsetsRequest(Message):
 
 
 class ListOffsetsPartitionResponse(Message):
-    """Part of `ListOffsetsResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     timestamp: Int64 = -1
@@ -44,18 +33,11 @@ class ListOffsetsPartitionResponse(Message):
 
 
 class ListOffsetsTopicResponse(Message):
-    """Part of `ListOffsetsResponse`."""
-
     name: str = ""
     partitions: list[ListOffsetsPartitionResponse] = []
 
 
+@message(2, versions=(1, 11), flexible_since=6)
 class ListOffsetsResponse(Message):
-    """Response of ListOffsets (key 2)."""
-
-    API_KEY = 2
-    VERSIONS = (1, 11)
-    FLEXIBLE_SINCE = 6
-
     throttle_time_ms: Annotated[Int32, Since(2)] = 0
     topics: list[ListOffsetsTopicResponse] = []

@@ -2,30 +2,21 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, message
 
 
 class ListPartitionReassignmentsTopics(Message):
-    """Part of `ListPartitionReassignmentsRequest`."""
-
     name: str = ""
     partition_indexes: list[Int32] = []
 
 
+@message(46, versions=(0, 0), flexible_since=0)
 class ListPartitionReassignmentsRequest(Message):
-    """Request of ListPartitionReassignments (key 46)."""
-
-    API_KEY = 46
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     timeout_ms: Int32 = 60000
     topics: Annotated[list[ListPartitionReassignmentsTopics] | None, NullableSince()] = None
 
 
 class OngoingPartitionReassignment(Message):
-    """Part of `ListPartitionReassignmentsResponse`."""
-
     partition_index: Int32 = 0
     replicas: list[Int32] = []
     adding_replicas: list[Int32] = []
@@ -33,19 +24,12 @@ class OngoingPartitionReassignment(Message):
 
 
 class OngoingTopicReassignment(Message):
-    """Part of `ListPartitionReassignmentsResponse`."""
-
     name: str = ""
     partitions: list[OngoingPartitionReassignment] = []
 
 
+@message(46, versions=(0, 0), flexible_since=0)
 class ListPartitionReassignmentsResponse(Message):
-    """Response of ListPartitionReassignments (key 46)."""
-
-    API_KEY = 46
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     error_message: Annotated[str | None, NullableSince()] = ""

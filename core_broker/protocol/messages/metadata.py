@@ -2,24 +2,17 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Uuid
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class MetadataRequestTopic(Message):
-    """Part of `MetadataRequest`."""
-
     topic_id: Annotated[Uuid, Since(10)] = ZERO_UUID
     name: Annotated[str | None, NullableSince(10)] = ""
 
 
+@message(3, versions=(0, 13), flexible_since=9)
 class MetadataRequest(Message):
-    """Request of Metadata (key 3)."""
-
-    API_KEY = 3
-    VERSIONS = (0, 13)
-    FLEXIBLE_SINCE = 9
-
     topics: Annotated[list[MetadataRequestTopic] | None, NullableSince(1)] = []
     allow_auto_topic_creation: Annotated[bool, Since(4)] = True
     include_cluster_authorized_operations: Annotated[bool, Since(8, 10)] = False
@@ -27,8 +20,6 @@ class MetadataRequest(Message):
 
 
 class MetadataResponseBroker(Message):
-    """Part of `MetadataResponse`."""
-
     node_id: Int32 = 0
     host: str = ""
     port: Int32 = 0
@@ -36,8 +27,6 @@ class MetadataResponseBroker(Message):
 
 
 class MetadataResponsePartition(Message):
-    """Part of `MetadataResponse`."""
-
     error_code: Int16 = 0
     partition_index: Int32 = 0
     leader_id: Int32 = 0
@@ -48,8 +37,6 @@ class MetadataResponsePartition(Message):
 
 
 class MetadataResponseTopic(Message):
-    """Part of `MetadataResponse`."""
-
     error_code: Int16 = 0
     name: Annotated[str | None, NullableSince(12)] = ""
     topic_id: Annotated[Uuid, Since(10)] = ZERO_UUID
@@ -58,13 +45,8 @@ class MetadataResponseTopic(Message):
     topic_authorized_operations: Annotated[Int32, Since(8)] = -2147483648
 
 
+@message(3, versions=(0, 13), flexible_since=9)
 class MetadataResponse(Message):
-    """Response of Metadata (key 3)."""
-
-    API_KEY = 3
-    VERSIONS = (0, 13)
-    FLEXIBLE_SINCE = 9
-
     throttle_time_ms: Annotated[Int32, Since(3)] = 0
     brokers: list[MetadataResponseBroker] = []
     cluster_id: Annotated[str | None, Since(2), NullableSince()] = None

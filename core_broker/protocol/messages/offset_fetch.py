@@ -2,41 +2,30 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, Uuid
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class OffsetFetchRequestTopic(Message):
-    """Part of `OffsetFetchRequest`."""
-
     name: Annotated[str, Since(0, 7)] = ""
     partition_indexes: Annotated[list[Int32], Since(0, 7)] = []
 
 
 class OffsetFetchRequestTopics(Message):
-    """Part of `OffsetFetchRequest`."""
-
     name: Annotated[str, Since(8, 9)] = ""
     topic_id: Annotated[Uuid, Since(10)] = ZERO_UUID
     partition_indexes: Annotated[list[Int32], Since(8)] = []
 
 
 class OffsetFetchRequestGroup(Message):
-    """Part of `OffsetFetchRequest`."""
-
     group_id: Annotated[str, Since(8)] = ""
     member_id: Annotated[str | None, Since(9), NullableSince()] = None
     member_epoch: Annotated[Int32, Since(9)] = -1
     topics: Annotated[list[OffsetFetchRequestTopics] | None, Since(8), NullableSince()] = []
 
 
+@message(9, versions=(1, 10), flexible_since=6)
 class OffsetFetchRequest(Message):
-    """Request of OffsetFetch (key 9)."""
-
-    API_KEY = 9
-    VERSIONS = (1, 10)
-    FLEXIBLE_SINCE = 6
-
     group_id: Annotated[str, Since(0, 7)] = ""
     topics: Annotated[list[OffsetFetchRequestTopic] | None, Since(0, 7), NullableSince(2)] = []
     groups: Annotated[list[OffsetFetchRequestGroup], Since(8)] = []
@@ -44,8 +33,6 @@ class OffsetFetchRequest(Message):
 
 
 class OffsetFetchResponsePartition(Message):
-    """Part of `OffsetFetchResponse`."""
-
     partition_index: Annotated[Int32, Since(0, 7)] = 0
     committed_offset: Annotated[Int64, Since(0, 7)] = 0
     committed_leader_epoch: Annotated[Int32, Since(5, 7)] = -1
@@ -54,15 +41,11 @@ class OffsetFetchResponsePartition(Message):
 
 
 class OffsetFetchResponseTopic(Message):
-    """Part of `OffsetFetchResponse`."""
-
     name: Annotated[str, Since(0, 7)] = ""
     partitions: Annotated[list[OffsetFetchResponsePartition], Since(0, 7)] = []
 
 
 class OffsetFetchResponsePartitions(Message):
-    """Part of `OffsetFetchResponse`."""
-
     partition_index: Annotated[Int32, Since(8)] = 0
     committed_offset: Annotated[Int64, Since(8)] = 0
     committed_leader_epoch: Annotated[Int32, Since(8)] = -1
@@ -71,28 +54,19 @@ class OffsetFetchResponsePartitions(Message):
 
 
 class OffsetFetchResponseTopics(Message):
-    """Part of `OffsetFetchResponse`."""
-
     name: Annotated[str, Since(8, 9)] = ""
     topic_id: Annotated[Uuid, Since(10)] = ZERO_UUID
     partitions: Annotated[list[OffsetFetchResponsePartitions], Since(8)] = []
 
 
 class OffsetFetchResponseGroup(Message):
-    """Part of `OffsetFetchResponse`."""
-
     group_id: Annotated[str, Since(8)] = ""
     topics: Annotated[list[OffsetFetchResponseTopics], Since(8)] = []
     error_code: Annotated[Int16, Since(8)] = 0
 
 
+@message(9, versions=(1, 10), flexible_since=6)
 class OffsetFetchResponse(Message):
-    """Response of OffsetFetch (key 9)."""
-
-    API_KEY = 9
-    VERSIONS = (1, 10)
-    FLEXIBLE_SINCE = 6
-
     throttle_time_ms: Annotated[Int32, Since(3)] = 0
     topics: Annotated[list[OffsetFetchResponseTopic], Since(0, 7)] = []
     error_code: Annotated[Int16, Since(2, 7)] = 0

@@ -2,26 +2,16 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int64, Message, NullableSince, Since
+from core_broker.protocol.fields import Int16, Int64, Message, NullableSince, Since, message
 
 
+@message(36, versions=(0, 2), flexible_since=2)
 class SaslAuthenticateRequest(Message):
-    """Request of SaslAuthenticate (key 36)."""
-
-    API_KEY = 36
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 2
-
     auth_bytes: bytes = b""
 
 
+@message(36, versions=(0, 2), flexible_since=2)
 class SaslAuthenticateResponse(Message):
-    """Response of SaslAuthenticate (key 36)."""
-
-    API_KEY = 36
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 2
-
     error_code: Int16 = 0
     error_message: Annotated[str | None, NullableSince()] = ""
     auth_bytes: bytes = b""

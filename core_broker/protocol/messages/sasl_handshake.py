@@ -1,22 +1,14 @@
 """SaslHandshake (key 17)."""
 
-from core_broker.protocol.fields import Int16, Message
+from core_broker.protocol.fields import Int16, Message, message
 
 
+@message(17, versions=(0, 1))
 class SaslHandshakeRequest(Message):
-    """Request of SaslHandshake (key 17)."""
-
-    API_KEY = 17
-    VERSIONS = (0, 1)
-
     mechanism: str = ""
 
 
+@message(17, versions=(0, 1))
 class SaslHandshakeResponse(Message):
-    """Response of SaslHandshake (key 17)."""
-
-    API_KEY = 17
-    VERSIONS = (0, 1)
-
     error_code: Int16 = 0
     mechanisms: list[str] = []

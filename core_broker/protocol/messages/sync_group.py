@@ -2,23 +2,16 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since, message
 
 
 class SyncGroupRequestAssignment(Message):
-    """Part of `SyncGroupRequest`."""
-
     member_id: str = ""
     assignment: bytes = b""
 
 
+@message(14, versions=(0, 5), flexible_since=4)
 class SyncGroupRequest(Message):
-    """Request of SyncGroup (key 14)."""
-
-    API_KEY = 14
-    VERSIONS = (0, 5)
-    FLEXIBLE_SINCE = 4
-
     group_id: str = ""
     generation_id: Int32 = 0
     member_id: str = ""
@@ -28,13 +21,8 @@ class SyncGroupRequest(Message):
     assignments: list[SyncGroupRequestAssignment] = []
 
 
+@message(14, versions=(0, 5), flexible_since=4)
 class SyncGroupResponse(Message):
-    """Response of SyncGroup (key 14)."""
-
-    API_KEY = 14
-    VERSIONS = (0, 5)
-    FLEXIBLE_SINCE = 4
-
     throttle_time_ms: Annotated[Int32, Since(1)] = 0
     error_code: Int16 = 0
     protocol_type: Annotated[str | None, Since(5), NullableSince()] = None

@@ -2,12 +2,10 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, message
 
 
 class TxnOffsetCommitRequestPartition(Message):
-    """Part of `TxnOffsetCommitRequest`."""
-
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
     committed_leader_epoch: Annotated[Int32, Since(2)] = -1
@@ -15,19 +13,12 @@ class TxnOffsetCommitRequestPartition(Message):
 
 
 class TxnOffsetCommitRequestTopic(Message):
-    """Part of `TxnOffsetCommitRequest`."""
-
     name: str = ""
     partitions: list[TxnOffsetCommitRequestPartition] = []
 
 
+@message(28, versions=(0, 5), flexible_since=3)
 class TxnOffsetCommitRequest(Message):
-    """Request of TxnOffsetCommit (key 28)."""
-
-    API_KEY = 28
-    VERSIONS = (0, 5)
-    FLEXIBLE_SINCE = 3
-
     transactional_id: str = ""
     group_id: str = ""
     producer_id: Int64 = 0
@@ -39,25 +30,16 @@ class TxnOffsetCommitRequest(Message):
 
 
 class TxnOffsetCommitResponsePartition(Message):
-    """Part of `TxnOffsetCommitResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
 class TxnOffsetCommitResponseTopic(Message):
-    """Part of `TxnOffsetCommitResponse`."""
-
     name: str = ""
     partitions: list[TxnOffsetCommitResponsePartition] = []
 
 
+@message(28, versions=(0, 5), flexible_since=3)
 class TxnOffsetCommitResponse(Message):
-    """Response of TxnOffsetCommit (key 28)."""
-
-    API_KEY = 28
-    VERSIONS = (0, 5)
-    FLEXIBLE_SINCE = 3
-
     throttle_time_ms: Int32 = 0
     topics: list[TxnOffsetCommitResponseTopic] = []

@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, Tag, UInt16, Uuid
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, NullableSince, Since, Tag, UInt16, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class PartitionData(Message):
-    """Part of `VoteRequest`."""
-
     partition_index: Int32 = 0
     replica_epoch: Int32 = 0
     replica_id: Int32 = 0
@@ -20,27 +18,18 @@ class PartitionData(Message):
 
 
 class TopicData(Message):
-    """Part of `VoteRequest`."""
-
     topic_name: str = ""
     partitions: list[PartitionData] = []
 
 
+@message(52, versions=(0, 2), flexible_since=0)
 class VoteRequest(Message):
-    """Request of Vote (key 52)."""
-
-    API_KEY = 52
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     cluster_id: Annotated[str | None, NullableSince()] = None
     voter_id: Annotated[Int32, Since(1)] = -1
     topics: list[TopicData] = []
 
 
 class VoteResponsePartitionData(Message):
-    """Part of `VoteResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
     leader_id: Int32 = 0
@@ -49,27 +38,18 @@ class VoteResponsePartitionData(Message):
 
 
 class VoteResponseTopicData(Message):
-    """Part of `VoteResponse`."""
-
     topic_name: str = ""
     partitions: list[VoteResponsePartitionData] = []
 
 
 class NodeEndpoint(Message):
-    """Part of `VoteResponse`."""
-
     node_id: Annotated[Int32, Since(1)] = 0
     host: Annotated[str, Since(1)] = ""
     port: Annotated[UInt16, Since(1)] = 0
 
 
+@message(52, versions=(0, 2), flexible_since=0)
 class VoteResponse(Message):
-    """Response of Vote (key 52)."""
-
-    API_KEY = 52
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     error_code: Int16 = 0
     topics: list[VoteResponseTopicData] = []
     node_endpoints: Annotated[list[NodeEndpoint], Since(1), Tag(0)] = []

@@ -2,19 +2,15 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, Since
+from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, Since, message
 
 
 class WritableTxnMarkerTopic(Message):
-    """Part of `WriteTxnMarkersRequest`."""
-
     name: str = ""
     partition_indexes: list[Int32] = []
 
 
 class WritableTxnMarker(Message):
-    """Part of `WriteTxnMarkersRequest`."""
-
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
     transaction_result: bool = False
@@ -23,42 +19,26 @@ class WritableTxnMarker(Message):
     transaction_version: Annotated[Int8, Since(2)] = 0
 
 
+@message(27, versions=(1, 2), flexible_since=1)
 class WriteTxnMarkersRequest(Message):
-    """Request of WriteTxnMarkers (key 27)."""
-
-    API_KEY = 27
-    VERSIONS = (1, 2)
-    FLEXIBLE_SINCE = 1
-
     markers: list[WritableTxnMarker] = []
 
 
 class WritableTxnMarkerPartitionResult(Message):
-    """Part of `WriteTxnMarkersResponse`."""
-
     partition_index: Int32 = 0
     error_code: Int16 = 0
 
 
 class WritableTxnMarkerTopicResult(Message):
-    """Part of `WriteTxnMarkersResponse`."""
-
     name: str = ""
     partitions: list[WritableTxnMarkerPartitionResult] = []
 
 
 class WritableTxnMarkerResult(Message):
-    """Part of `WriteTxnMarkersResponse`."""
-
     producer_id: Int64 = 0
     topics: list[WritableTxnMarkerTopicResult] = []
 
 
+@message(27, versions=(1, 2), flexible_since=1)
 class WriteTxnMarkersResponse(Message):
-    """Response of WriteTxnMarkers (key 27)."""
-
-    API_KEY = 27
-    VERSIONS = (1, 2)
-    FLEXIBLE_SINCE = 1
-
     markers: list[WritableTxnMarkerResult] = []

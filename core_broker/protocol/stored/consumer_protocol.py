@@ -2,21 +2,16 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int32, Message, NullableSince, Since
+from core_broker.protocol.fields import Int32, Message, NullableSince, Since, message
 
 
 class TopicPartition(Message):
-    """Part of `ConsumerProtocolSubscription`."""
-
     topic: Annotated[str, Since(1)] = ""
     partitions: Annotated[list[Int32], Since(1)] = []
 
 
+@message(versions=(0, 3))
 class ConsumerProtocolSubscription(Message):
-    """`ConsumerProtocolSubscription`, as Kafka stores it."""
-
-    VERSIONS = (0, 3)
-
     topics: list[str] = []
     user_data: Annotated[bytes | None, NullableSince()] = None
     owned_partitions: Annotated[list[TopicPartition], Since(1)] = []
@@ -25,16 +20,11 @@ class ConsumerProtocolSubscription(Message):
 
 
 class ConsumerProtocolAssignmentTopicPartition(Message):
-    """Part of `ConsumerProtocolAssignment`."""
-
     topic: str = ""
     partitions: list[Int32] = []
 
 
+@message(versions=(0, 3))
 class ConsumerProtocolAssignment(Message):
-    """`ConsumerProtocolAssignment`, as Kafka stores it."""
-
-    VERSIONS = (0, 3)
-
     assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = []
     user_data: Annotated[bytes | None, NullableSince()] = None

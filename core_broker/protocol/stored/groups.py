@@ -2,35 +2,24 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int32, Int64, Message, NullableSince, Since, Tag, Uuid
+from core_broker.protocol.fields import Int8, Int32, Int64, Message, NullableSince, Since, Tag, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
+@message(8, versions=(0, 0))
 class ConsumerGroupCurrentMemberAssignmentKey(Message):
-    """`ConsumerGroupCurrentMemberAssignmentKey`, as Kafka stores it."""
-
-    API_KEY = 8
-    VERSIONS = (0, 0)
-
     group_id: str = ""
     member_id: str = ""
 
 
 class TopicPartitions(Message):
-    """Part of `ConsumerGroupCurrentMemberAssignmentValue`."""
-
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = []
     assignment_epochs: Annotated[list[Int32] | None, NullableSince(), Tag(0)] = None
 
 
+@message(8, versions=(0, 0), flexible_since=0)
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
-    """`ConsumerGroupCurrentMemberAssignmentValue`, as Kafka stores it."""
-
-    API_KEY = 8
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     member_epoch: Int32 = 0
     previous_member_epoch: Int32 = 0
     state: Int8 = 0
@@ -38,37 +27,24 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
     partitions_pending_revocation: list[TopicPartitions] = []
 
 
+@message(5, versions=(0, 0))
 class ConsumerGroupMemberMetadataKey(Message):
-    """`ConsumerGroupMemberMetadataKey`, as Kafka stores it."""
-
-    API_KEY = 5
-    VERSIONS = (0, 0)
-
     group_id: str = ""
     member_id: str = ""
 
 
 class ClassicProtocol(Message):
-    """Part of `ConsumerGroupMemberMetadataValue`."""
-
     name: str = ""
     metadata: bytes = b""
 
 
 class ClassicMemberMetadata(Message):
-    """Part of `ConsumerGroupMemberMetadataValue`."""
-
     session_timeout_ms: Int32 = 0
     supported_protocols: list[ClassicProtocol] = []
 
 
+@message(5, versions=(0, 0), flexible_since=0)
 class ConsumerGroupMemberMetadataValue(Message):
-    """`ConsumerGroupMemberMetadataValue`, as Kafka stores it."""
-
-    API_KEY = 5
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     instance_id: Annotated[str | None, NullableSince()] = ""
     rack_id: Annotated[str | None, NullableSince()] = ""
     client_id: str = ""
@@ -80,142 +56,85 @@ class ConsumerGroupMemberMetadataValue(Message):
     classic_member_metadata: Annotated[ClassicMemberMetadata | None, NullableSince(), Tag(0)] = None
 
 
+@message(3, versions=(0, 0))
 class ConsumerGroupMetadataKey(Message):
-    """`ConsumerGroupMetadataKey`, as Kafka stores it."""
-
-    API_KEY = 3
-    VERSIONS = (0, 0)
-
     group_id: str = ""
 
 
+@message(3, versions=(0, 0), flexible_since=0)
 class ConsumerGroupMetadataValue(Message):
-    """`ConsumerGroupMetadataValue`, as Kafka stores it."""
-
-    API_KEY = 3
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     epoch: Int32 = 0
     metadata_hash: Annotated[Int64, Tag(0)] = 0
 
 
+@message(4, versions=(0, 0))
 class ConsumerGroupPartitionMetadataKey(Message):
-    """`ConsumerGroupPartitionMetadataKey`, as Kafka stores it."""
-
-    API_KEY = 4
-    VERSIONS = (0, 0)
-
     group_id: str = ""
 
 
 class PartitionMetadata(Message):
-    """Part of `ConsumerGroupPartitionMetadataValue`."""
-
     partition: Int32 = 0
     racks: list[str] = []
 
 
 class TopicMetadata(Message):
-    """Part of `ConsumerGroupPartitionMetadataValue`."""
-
     topic_id: Uuid = ZERO_UUID
     topic_name: str = ""
     num_partitions: Int32 = 0
     partition_metadata: list[PartitionMetadata] = []
 
 
+@message(4, versions=(0, 0), flexible_since=0)
 class ConsumerGroupPartitionMetadataValue(Message):
-    """`ConsumerGroupPartitionMetadataValue`, as Kafka stores it."""
-
-    API_KEY = 4
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     topics: list[TopicMetadata] = []
 
 
+@message(16, versions=(0, 0))
 class ConsumerGroupRegularExpressionKey(Message):
-    """`ConsumerGroupRegularExpressionKey`, as Kafka stores it."""
-
-    API_KEY = 16
-    VERSIONS = (0, 0)
-
     group_id: str = ""
     regular_expression: str = ""
 
 
+@message(16, versions=(0, 0), flexible_since=0)
 class ConsumerGroupRegularExpressionValue(Message):
-    """`ConsumerGroupRegularExpressionValue`, as Kafka stores it."""
-
-    API_KEY = 16
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     topics: list[str] = []
     version: Int64 = 0
     timestamp: Int64 = 0
 
 
+@message(7, versions=(0, 0))
 class ConsumerGroupTargetAssignmentMemberKey(Message):
-    """`ConsumerGroupTargetAssignmentMemberKey`, as Kafka stores it."""
-
-    API_KEY = 7
-    VERSIONS = (0, 0)
-
     group_id: str = ""
     member_id: str = ""
 
 
 class TopicPartition(Message):
-    """Part of `ConsumerGroupTargetAssignmentMemberValue`."""
-
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = []
 
 
+@message(7, versions=(0, 0), flexible_since=0)
 class ConsumerGroupTargetAssignmentMemberValue(Message):
-    """`ConsumerGroupTargetAssignmentMemberValue`, as Kafka stores it."""
-
-    API_KEY = 7
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     topic_partitions: list[TopicPartition] = []
 
 
+@message(6, versions=(0, 0))
 class ConsumerGroupTargetAssignmentMetadataKey(Message):
-    """`ConsumerGroupTargetAssignmentMetadataKey`, as Kafka stores it."""
-
-    API_KEY = 6
-    VERSIONS = (0, 0)
-
     group_id: str = ""
 
 
+@message(6, versions=(0, 0), flexible_since=0)
 class ConsumerGroupTargetAssignmentMetadataValue(Message):
-    """`ConsumerGroupTargetAssignmentMetadataValue`, as Kafka stores it."""
-
-    API_KEY = 6
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     assignment_epoch: Int32 = 0
     assignment_timestamp: Annotated[Int64, Tag(0)] = 0
 
 
+@message(2, versions=(0, 0))
 class GroupMetadataKey(Message):
-    """`GroupMetadataKey`, as Kafka stores it."""
-
-    API_KEY = 2
-    VERSIONS = (0, 0)
-
     group: str = ""
 
 
 class MemberMetadata(Message):
-    """Part of `GroupMetadataValue`."""
-
     member_id: str = ""
     group_instance_id: Annotated[str | None, Since(3), NullableSince()] = None
     client_id: str = ""
@@ -226,13 +145,8 @@ class MemberMetadata(Message):
     assignment: bytes = b""
 
 
+@message(2, versions=(0, 4), flexible_since=4)
 class GroupMetadataValue(Message):
-    """`GroupMetadataValue`, as Kafka stores it."""
-
-    API_KEY = 2
-    VERSIONS = (0, 4)
-    FLEXIBLE_SINCE = 4
-
     protocol_type: str = ""
     generation: Int32 = 0
     protocol: Annotated[str | None, NullableSince()] = ""
@@ -241,46 +155,29 @@ class GroupMetadataValue(Message):
     members: list[MemberMetadata] = []
 
 
+@message(0, versions=(0, 0))
 class LegacyOffsetCommitKey(Message):
-    """`LegacyOffsetCommitKey`, as Kafka stores it."""
-
-    API_KEY = 0
-    VERSIONS = (0, 0)
-
     group: str = ""
     topic: str = ""
     partition: Int32 = 0
 
 
+@message(0, versions=(0, 0))
 class LegacyOffsetCommitValue(Message):
-    """`LegacyOffsetCommitValue`, as Kafka stores it."""
-
-    API_KEY = 0
-    VERSIONS = (0, 0)
-
     offset: Int64 = 0
     metadata: str = ""
     commit_timestamp: Int64 = 0
 
 
+@message(1, versions=(0, 0))
 class OffsetCommitKey(Message):
-    """`OffsetCommitKey`, as Kafka stores it."""
-
-    API_KEY = 1
-    VERSIONS = (0, 0)
-
     group: str = ""
     topic: str = ""
     partition: Int32 = 0
 
 
+@message(1, versions=(0, 4), flexible_since=4)
 class OffsetCommitValue(Message):
-    """`OffsetCommitValue`, as Kafka stores it."""
-
-    API_KEY = 1
-    VERSIONS = (0, 4)
-    FLEXIBLE_SINCE = 4
-
     offset: Int64 = 0
     leader_epoch: Annotated[Int32, Since(3)] = -1
     metadata: str = ""

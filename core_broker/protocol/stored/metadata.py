@@ -2,27 +2,29 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, NullableSince, Since, Tag, UInt16, Uuid
+from core_broker.protocol.fields import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    NullableSince,
+    Since,
+    Tag,
+    UInt16,
+    Uuid,
+    message,
+)
 from core_broker.protocol.primitives import ZERO_UUID
 
 
+@message(25, versions=(0, 0), flexible_since=0)
 class AbortTransactionRecord(Message):
-    """`AbortTransactionRecord`, as Kafka stores it."""
-
-    API_KEY = 25
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     reason: Annotated[str | None, NullableSince(), Tag(0)] = None
 
 
+@message(18, versions=(0, 0), flexible_since=0)
 class AccessControlEntryRecord(Message):
-    """`AccessControlEntryRecord`, as Kafka stores it."""
-
-    API_KEY = 18
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     id: Uuid = ZERO_UUID
     resource_type: Int8 = 0
     resource_name: str = ""
@@ -33,23 +35,13 @@ class AccessControlEntryRecord(Message):
     permission_type: Int8 = 0
 
 
+@message(23, versions=(0, 0), flexible_since=0)
 class BeginTransactionRecord(Message):
-    """`BeginTransactionRecord`, as Kafka stores it."""
-
-    API_KEY = 23
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     name: Annotated[str | None, NullableSince(), Tag(0)] = None
 
 
+@message(17, versions=(0, 3), flexible_since=0)
 class BrokerRegistrationChangeRecord(Message):
-    """`BrokerRegistrationChangeRecord`, as Kafka stores it."""
-
-    API_KEY = 17
-    VERSIONS = (0, 3)
-    FLEXIBLE_SINCE = 0
-
     broker_id: Int32 = 0
     broker_epoch: Int64 = 0
     fenced: Annotated[Int8, Tag(0)] = 0
@@ -58,94 +50,56 @@ class BrokerRegistrationChangeRecord(Message):
     cordoned_log_dirs: Annotated[list[Uuid] | None, Since(3), NullableSince(), Tag(3)] = None
 
 
+@message(28, versions=(0, 0), flexible_since=0)
 class ClearElrRecord(Message):
-    """`ClearElrRecord`, as Kafka stores it."""
-
-    API_KEY = 28
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     topic_name: str = ""
 
 
 class EntityData(Message):
-    """Part of `ClientQuotaRecord`."""
-
     entity_type: str = ""
     entity_name: Annotated[str | None, NullableSince()] = ""
 
 
+@message(14, versions=(0, 0), flexible_since=0)
 class ClientQuotaRecord(Message):
-    """`ClientQuotaRecord`, as Kafka stores it."""
-
-    API_KEY = 14
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     entity: list[EntityData] = []
     key: str = ""
     value: float = 0.0
     remove: bool = False
 
 
+@message(4, versions=(0, 0), flexible_since=0)
 class ConfigRecord(Message):
-    """`ConfigRecord`, as Kafka stores it."""
-
-    API_KEY = 4
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     resource_type: Int8 = 0
     resource_name: str = ""
     name: str = ""
     value: Annotated[str | None, NullableSince()] = ""
 
 
+@message(24, versions=(0, 0), flexible_since=0)
 class EndTransactionRecord(Message):
     """`EndTransactionRecord`, as Kafka stores it."""
 
-    API_KEY = 24
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
 
-
+@message(12, versions=(0, 0), flexible_since=0)
 class FeatureLevelRecord(Message):
-    """`FeatureLevelRecord`, as Kafka stores it."""
-
-    API_KEY = 12
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     name: str = ""
     feature_level: Int16 = 0
 
 
+@message(7, versions=(0, 0), flexible_since=0)
 class FenceBrokerRecord(Message):
-    """`FenceBrokerRecord`, as Kafka stores it."""
-
-    API_KEY = 7
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     id: Int32 = 0
     epoch: Int64 = 0
 
 
+@message(20, versions=(0, 0), flexible_since=0)
 class NoOpRecord(Message):
     """`NoOpRecord`, as Kafka stores it."""
 
-    API_KEY = 20
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
 
-
+@message(5, versions=(0, 2), flexible_since=0)
 class PartitionChangeRecord(Message):
-    """`PartitionChangeRecord`, as Kafka stores it."""
-
-    API_KEY = 5
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     partition_id: Int32 = -1
     topic_id: Uuid = ZERO_UUID
     isr: Annotated[list[Int32] | None, NullableSince(), Tag(0)] = None
@@ -159,13 +113,8 @@ class PartitionChangeRecord(Message):
     last_known_elr: Annotated[list[Int32] | None, Since(2), NullableSince(), Tag(7)] = None
 
 
+@message(3, versions=(0, 2), flexible_since=0)
 class PartitionRecord(Message):
-    """`PartitionRecord`, as Kafka stores it."""
-
-    API_KEY = 3
-    VERSIONS = (0, 2)
-    FLEXIBLE_SINCE = 0
-
     partition_id: Int32 = -1
     topic_id: Uuid = ZERO_UUID
     replicas: list[Int32] = []
@@ -181,21 +130,14 @@ class PartitionRecord(Message):
     last_known_elr: Annotated[list[Int32] | None, Since(2), NullableSince(), Tag(2)] = None
 
 
+@message(15, versions=(0, 0), flexible_since=0)
 class ProducerIdsRecord(Message):
-    """`ProducerIdsRecord`, as Kafka stores it."""
-
-    API_KEY = 15
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     next_producer_id: Int64 = 0
 
 
 class BrokerEndpoint(Message):
-    """Part of `RegisterBrokerRecord`."""
-
     name: str = ""
     host: str = ""
     port: UInt16 = 0
@@ -203,20 +145,13 @@ class BrokerEndpoint(Message):
 
 
 class BrokerFeature(Message):
-    """Part of `RegisterBrokerRecord`."""
-
     name: str = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
+@message(0, versions=(0, 4), flexible_since=0)
 class RegisterBrokerRecord(Message):
-    """`RegisterBrokerRecord`, as Kafka stores it."""
-
-    API_KEY = 0
-    VERSIONS = (0, 4)
-    FLEXIBLE_SINCE = 0
-
     broker_id: Int32 = 0
     is_migrating_zk_broker: Annotated[bool, Since(2)] = False
     incarnation_id: Uuid = ZERO_UUID
@@ -231,8 +166,6 @@ class RegisterBrokerRecord(Message):
 
 
 class ControllerEndpoint(Message):
-    """Part of `RegisterControllerRecord`."""
-
     name: str = ""
     host: str = ""
     port: UInt16 = 0
@@ -240,20 +173,13 @@ class ControllerEndpoint(Message):
 
 
 class ControllerFeature(Message):
-    """Part of `RegisterControllerRecord`."""
-
     name: str = ""
     min_supported_version: Int16 = 0
     max_supported_version: Int16 = 0
 
 
+@message(27, versions=(0, 0), flexible_since=0)
 class RegisterControllerRecord(Message):
-    """`RegisterControllerRecord`, as Kafka stores it."""
-
-    API_KEY = 27
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     controller_id: Int32 = 0
     incarnation_id: Uuid = ZERO_UUID
     zk_migration_ready: bool = False
@@ -261,77 +187,42 @@ class RegisterControllerRecord(Message):
     features: list[ControllerFeature] = []
 
 
+@message(19, versions=(0, 0), flexible_since=0)
 class RemoveAccessControlEntryRecord(Message):
-    """`RemoveAccessControlEntryRecord`, as Kafka stores it."""
-
-    API_KEY = 19
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     id: Uuid = ZERO_UUID
 
 
+@message(9, versions=(0, 0), flexible_since=0)
 class RemoveTopicRecord(Message):
-    """`RemoveTopicRecord`, as Kafka stores it."""
-
-    API_KEY = 9
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     topic_id: Uuid = ZERO_UUID
 
 
+@message(22, versions=(0, 0), flexible_since=0)
 class RemoveUserScramCredentialRecord(Message):
-    """`RemoveUserScramCredentialRecord`, as Kafka stores it."""
-
-    API_KEY = 22
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     name: str = ""
     mechanism: Int8 = 0
 
 
+@message(2, versions=(0, 0), flexible_since=0)
 class TopicRecord(Message):
-    """`TopicRecord`, as Kafka stores it."""
-
-    API_KEY = 2
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     name: str = ""
     topic_id: Uuid = ZERO_UUID
 
 
+@message(8, versions=(0, 0), flexible_since=0)
 class UnfenceBrokerRecord(Message):
-    """`UnfenceBrokerRecord`, as Kafka stores it."""
-
-    API_KEY = 8
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     id: Int32 = 0
     epoch: Int64 = 0
 
 
+@message(1, versions=(0, 0), flexible_since=0)
 class UnregisterBrokerRecord(Message):
-    """`UnregisterBrokerRecord`, as Kafka stores it."""
-
-    API_KEY = 1
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     broker_id: Int32 = 0
     broker_epoch: Int64 = 0
 
 
+@message(11, versions=(0, 0), flexible_since=0)
 class UserScramCredentialRecord(Message):
-    """`UserScramCredentialRecord`, as Kafka stores it."""
-
-    API_KEY = 11
-    VERSIONS = (0, 0)
-    FLEXIBLE_SINCE = 0
-
     name: str = ""
     mechanism: Int8 = 0
     salt: bytes = b""

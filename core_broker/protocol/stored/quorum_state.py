@@ -2,22 +2,16 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int32, Int64, Message, NullableSince, Since, Uuid
+from core_broker.protocol.fields import Int32, Int64, Message, NullableSince, Since, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
 
 class Voter(Message):
-    """Part of `QuorumStateData`."""
-
     voter_id: Annotated[Int32, Since(0, 0)] = 0
 
 
+@message(versions=(0, 1), flexible_since=0)
 class QuorumStateData(Message):
-    """`QuorumStateData`, as Kafka stores it."""
-
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 0
-
     cluster_id: Annotated[str, Since(0, 0)] = ""
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1

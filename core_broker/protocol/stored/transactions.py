@@ -2,32 +2,21 @@
 
 from typing import Annotated
 
-from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, NullableSince, Since, Tag
+from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, NullableSince, Since, Tag, message
 
 
+@message(0, versions=(0, 0))
 class TransactionLogKey(Message):
-    """`TransactionLogKey`, as Kafka stores it."""
-
-    API_KEY = 0
-    VERSIONS = (0, 0)
-
     transactional_id: str = ""
 
 
 class PartitionsSchema(Message):
-    """Part of `TransactionLogValue`."""
-
     topic: str = ""
     partition_ids: list[Int32] = []
 
 
+@message(0, versions=(0, 1), flexible_since=1)
 class TransactionLogValue(Message):
-    """`TransactionLogValue`, as Kafka stores it."""
-
-    API_KEY = 0
-    VERSIONS = (0, 1)
-    FLEXIBLE_SINCE = 1
-
     producer_id: Int64 = 0
     previous_producer_id: Annotated[Int64, Since(1), Tag(0)] = -1
     next_producer_id: Annotated[Int64, Since(1), Tag(1)] = -1

@@ -50,7 +50,12 @@ def add_error_handlers(
         answer = status_error(status) if is_plain else envelope(status, status, error.detail)
         answer.headers.update(error.headers or {})
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            answer.headers["allow"] = _allowed_methods(request)
+            # Every method of the path: the framework knows only those of the first matching route.
+            scopes = ({**request.scope, "method": method} for method in _METHODS)
+            routes = request.app.routes
+            answer.headers["allow"] = ", ".join(
+                scope["method"] for scope in scopes if any(route.matches(scope)[0] is Match.FULL for route in routes)
+            )
         return answer
 
     async def answer_invalid_request(_: Request, error: Exception) -> Response:
@@ -77,15 +82,6 @@ def envelope(status: int, code: int, message: str, *, retry_after_seconds: int |
 def status_error(status: int) -> Response:
     """An error response that says no more than its status, such as `HTTP 404 Not Found`."""
     return envelope(status, status, f"HTTP {status} {HTTPStatus(status).phrase}")
-
-
-def _allowed_methods(request: Request) -> str:
-    """Every method of the path: the framework knows only those of the first matching route."""
-    scopes = ({**request.scope, "method": method} for method in _METHODS)
-    routes = request.app.routes
-    return ", ".join(
-        scope["method"] for scope in scopes if any(route.matches(scope)[0] is Match.FULL for route in routes)
-    )
 
 
 def _invalid_request(problems: Sequence[dict[str, Any]], missing_body_status: int) -> Response:

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from core_broker.client.range_reader import RangeReader, RecordColumns
 from core_broker.client.records import Header
 from streams.spark.topics.cluster import Cluster
+from streams.spark.topics.range_reader import RangeReader, RecordColumns
 from streams.spark.topics.ranges import OffsetRange
 
 ROWS_MAX: Final = 10_000

@@ -9,9 +9,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, StringType, StructType
 from typing_extensions import override
 
-from core_broker.client.column_producer import ANY_PARTITION, ColumnProducer
 from streams.errors import StreamsError, WrongOption
 from streams.spark.topics.cluster import Cluster
+from streams.spark.topics.column_producer import ANY_PARTITION, ColumnProducer
 from streams.spark.topics.options import GROUP, checked_names, cluster_of
 
 _TEXT_OR_BYTES: Final = (StringType(), BinaryType())

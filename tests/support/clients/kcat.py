@@ -12,8 +12,9 @@ from typing import Final
 from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
 
 KCAT: Final = shutil.which("kcat")
-_KEY_DELIMITER: Final = "\x1f"
-_RECORD_DELIMITER: Final = "\x1e"
+# Of several characters: a record may contain any single byte, such as the 30 of a schema's id.
+_KEY_DELIMITER: Final = "\x1f<value>"
+_RECORD_DELIMITER: Final = "\x1e<record>"
 _INTERRUPTED_INPUT_BYTES: Final = 1 << 20
 
 

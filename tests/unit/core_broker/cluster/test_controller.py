@@ -5,7 +5,7 @@ import pytest
 from core_broker.cluster.config_rules import ConfigChange, ConfigOperation
 from core_broker.cluster.controller import Controller
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from core_broker.cluster.effective_settings import broker_settings, group_settings, topic_settings
+from core_broker.cluster.effective_settings import broker_settings, topic_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
 from core_broker.cluster.metadata import ResourceType
 from core_broker.cluster.quorum import MetadataQuorum
@@ -389,8 +389,8 @@ async def test_a_changed_default_is_used_for_the_next_topic(controller: Controll
 
 async def test_a_group_has_time_outs_of_its_own(controller: Controller) -> None:
     assert await alter(controller, (32, "g"), consumer_session_timeout_ms=(SET, "50000")) is None
-    assert group_settings(controller.image, "g", BrokerSettings()).consumer_session_timeout_ms == 50_000
-    assert group_settings(controller.image, "h", BrokerSettings()).consumer_session_timeout_ms == 45_000
+    assert controller.image.config_of(ResourceType.GROUP, "g") == {"consumer.session.timeout.ms": "50000"}
+    assert controller.image.config_of(ResourceType.GROUP, "h") == {}
 
 
 # -- producer ids and features -----------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ async def test_each_start_begins_a_new_epoch_with_a_leader_change(tmp_path: Path
     quorum = await restarted(quorum)
     assert quorum.leader_epoch == 2
     log = PartitionLog.open(
-        quorum.directory, topic="m", partition=0, settings=quorum._open_log().settings, clock=ManualClock()
+        quorum.directory, topic="m", partition=0, settings=quorum._log.settings, clock=ManualClock()
     )
     (header, batch) = list(log.read_batches(0, 100))[-1]
     (record,) = read_records(batch, header)
@@ -109,7 +109,7 @@ async def test_a_torn_tail_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
     quorum = started(tmp_path)
     await quorum.append([topic(1)])
     with log_files(quorum)[-1].open("ab") as file:
-        file.truncate(quorum._open_log().size_bytes)
+        file.truncate(quorum._log.size_bytes)
     with log_files(quorum)[-1].open("ab") as file:
         file.write(b"\0\0\0\0\0\0\0\7half a batch")
     again = started(tmp_path)
@@ -275,6 +275,6 @@ async def test_a_snapshot_follows_a_change_without_a_stop(tmp_path: Path) -> Non
 async def test_a_record_from_an_unknown_future_version_stops_the_start_and_is_named(tmp_path: Path) -> None:
     quorum = started(tmp_path)
     future = build_batch([Record(timestamp=1, value=b"\x01\x02\x63")])
-    quorum._open_log().append(future, leader_epoch=1, origin=Origin.COORDINATOR)
+    quorum._log.append(future, leader_epoch=1, origin=Origin.COORDINATOR)
     with pytest.raises(MetadataLostError, match="records 1 to 1 cannot be read: TopicRecord has version 99"):
         make(tmp_path).start()

@@ -1,18 +1,20 @@
 """The server of KIP-848 groups, with shards in memory."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import pytest
+from typing_extensions import override
 
+from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.classic_group import ClassicGroup, GroupLimits
 from core_broker.groups.consumer_group import ConsumerGroup
-from core_broker.groups.consumer_groups import ConsumerGroups, serving
-from core_broker.groups.offsets import OffsetStore
+from core_broker.groups.consumer_groups import ConsumerGroups
+from core_broker.groups.group import Group, StoredRecord
 from core_broker.groups.records import decode_record, group_key
-from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupShard, StoredRecord
+from core_broker.groups.shard import Shard
 from core_broker.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -29,13 +31,11 @@ from tests.support.consumer_group_world import topic_id, topics
 T = topic_id("t")
 
 
-class MemoryShard:
+class MemoryShard(Shard):
     """A shard that keeps its log in a list."""
 
-    def __init__(self) -> None:
-        self.partition_index = 0
-        self.groups: dict[str, Group] = {}
-        self.offsets = OffsetStore()
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(0, 0, cast(Partition, None), clock=clock, timeout_ms=0)
         self.batches: list[list[StoredRecord]] = []
         self.failure: BrokerError | None = None
         self.held: asyncio.Event | None = None
@@ -45,6 +45,7 @@ class MemoryShard:
         self.held = asyncio.Event()
         return self.held
 
+    @override
     async def write(self, records: Sequence[StoredRecord]) -> int:
         self.batches.append(list(records))
         if self.held is not None:
@@ -61,18 +62,22 @@ class Owner:
         self.settings = settings
         self.time = ManualClock()
         self.clock: Clock = self.time
-        self.shard = MemoryShard()
+        self.shard = MemoryShard(self.clock)
         self.armed: list[float | None] = []
-        self.consumer_groups: ConsumerGroupsPart | None = None
+        self.unloaded: list[Group] = []
 
-    def shard_for(self, group_id: str) -> GroupShard:
+    def shard_for(self, group_id: str) -> Shard:
         return self.shard
 
-    def loaded_shards(self) -> Iterable[GroupShard]:
-        return [self.shard]
+    def new_classic_group(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, clock=self.clock, limits=GroupLimits())
 
-    def arm(self, shard: GroupShard, group: Group) -> None:
+    def arm(self, shard: Shard, group: Group) -> None:
         self.armed.append(group.next_deadline())
+
+    def reject_waiting(self, shard: Shard, group: ClassicGroup, error: ErrorCode) -> None:
+        assert error is ErrorCode.REBALANCE_IN_PROGRESS
+        self.unloaded.append(group)
 
 
 class World:
@@ -83,15 +88,7 @@ class World:
         self.overrides: dict[str, str] = {}
         self.owner = Owner(settings or BrokerSettings())
         self.shard = self.owner.shard
-        self.unloaded: list[Group] = []
-        self.groups = ConsumerGroups(self.owner, lambda: self.topics, lambda _group_id: self.overrides, classic=self)
-
-    def new_group(self, group_id: str) -> ClassicGroup:
-        return ClassicGroup(group_id, clock=self.owner.clock, limits=GroupLimits())
-
-    def unload(self, shard: GroupShard, error: ErrorCode) -> None:
-        assert error is ErrorCode.REBALANCE_IN_PROGRESS
-        self.unloaded.extend(shard.groups.values())
+        self.groups = ConsumerGroups(self.owner, lambda: self.topics, lambda _group_id: self.overrides)
 
     async def send(self, version: int = 1, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest(group_id="g", **fields)
@@ -243,7 +240,7 @@ async def test_running_classic_group_becomes_a_consumer_group_with_its_members(w
     response = await world.join("modern")
     assert partitions(response.assignment) == {}
     assert set(world.group.members) == {"classic", "modern"}
-    assert world.unloaded == [former]
+    assert world.owner.unloaded == [former]
     assert world.shard.groups["other"] is other
     assert world.shard.batches[0][0] == (b"\x00\x02\x00\x01g", None)
     assert [member.member_type for member in world.groups.describe("g").members] == [0, 1]
@@ -254,7 +251,7 @@ async def test_classic_group_stays_when_the_join_is_refused(world: World) -> Non
     with pytest.raises(BrokerError):
         await world.join(subscribed_topic_regex="(")
     assert world.shard.groups["g"] is former
-    assert world.unloaded == []
+    assert world.owner.unloaded == []
 
 
 async def test_migration_can_be_switched_off() -> None:
@@ -493,10 +490,3 @@ def test_describe_of_an_unknown_group_finds_none(world: World) -> None:
     with pytest.raises(BrokerError) as refusal:
         world.groups.describe("g")
     assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
-
-
-def test_coordinator_without_this_part_is_not_available(world: World) -> None:
-    assert serving(world.groups) is world.groups
-    with pytest.raises(BrokerError) as refusal:
-        serving(None)
-    assert refusal.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE

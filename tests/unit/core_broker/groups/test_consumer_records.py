@@ -5,8 +5,8 @@ import msgspec
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
 from core_broker.groups.consumer_member import ConsumerMember, MemberState
 from core_broker.groups.consumer_records import Changes, records_of, replay_into, tombstones_of
+from core_broker.groups.group import StoredRecord
 from core_broker.groups.records import decode_record
-from core_broker.groups.shape import StoredRecord
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored import groups as stored
 from tests.support.consumer_group_world import Client, topic_id, topics

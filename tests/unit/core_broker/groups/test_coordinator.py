@@ -38,9 +38,7 @@ async def test_group_of_a_partition_led_elsewhere_is_refused() -> None:
 
 async def test_group_is_refused_while_its_partition_loads(world: GroupCoordinatorWorld) -> None:
     await world.commit(5)
-    fresh = GroupCoordinator(
-        settings=world.settings, clock=world.clock, partitions=world.partitions, partition_count=lambda: 2
-    )
+    fresh = world.new_coordinator()
     fresh.become_leader(world.partition_of().index, 1)
     assert refusal(fresh, GROUP) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert fresh.is_loading
@@ -289,9 +287,7 @@ async def test_marker_written_while_loading_is_not_missed(world: GroupCoordinato
     partition = world.partition_of()
     for number in range(500):
         await world.commit(number, topic="many")
-    fresh = GroupCoordinator(
-        settings=world.settings, clock=world.clock, partitions=world.partitions, partition_count=lambda: 2
-    )
+    fresh = world.new_coordinator()
     fresh.become_leader(partition.index, 1)
     loading = asyncio.ensure_future(fresh.load_now(partition.index))
     await asyncio.sleep(0)

@@ -3,7 +3,8 @@ import pytest
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
 from core_broker.errors import ErrorCode
 from core_broker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from tests.support.transaction_handler_world import OFFSETS_PARTITIONS, TX, TransactionHandlers
+from tests.support.handler_world import OFFSETS_PARTITIONS
+from tests.support.transaction_handler_world import TX, TransactionHandlers
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from core_broker.cluster.coordinators import OFFSETS_TOPIC
+from core_broker.cluster.partitions import Partitions
 from core_broker.errors import ErrorCode
-from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.groups.subscriptions import Topics
 from core_broker.handlers import consumer_group_describe, consumer_group_heartbeat
@@ -34,9 +34,13 @@ class Coordinator:
     def __init__(self, partitions: FakePartitions, seen: Topics) -> None:
         self.clock = ManualClock()
         self.groups = GroupCoordinator(
-            settings=BrokerSettings(), clock=self.clock, partitions=partitions, partition_count=lambda: 1
+            settings=BrokerSettings(),
+            clock=self.clock,
+            partitions=cast(Partitions, partitions),
+            partition_count=lambda: 1,
+            topics=lambda: seen,
+            group_overrides=lambda _group_id: {},
         )
-        self.groups.consumer_groups = ConsumerGroups(self.groups, lambda: seen)
         self.groups.become_leader(0, 0)
 
     def context(self, version: int = 1) -> RequestContext:

@@ -1,10 +1,12 @@
-"""The table of APIs agrees with the cards of the handlers and with the versions of the messages."""
+"""The table of APIs agrees with the cards of the handlers, the versions of the messages, and the README."""
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
+import core_broker
 from core_broker.handlers.table import APIS, Api
 
 _CARD = re.compile(r"(?P<name>\w+), key (?P<key>\d+), versions? (?P<first>\d+)(?:-(?P<last>\d+))?[.:]")
@@ -30,3 +32,12 @@ def test_the_versions_of_the_table_are_those_of_the_messages(api: Api) -> None:
     assert _MESSAGES_DIFFER.get(api.name, (api.first_version, api.last_version)) == api.request.VERSIONS
     assert api.request.VERSIONS == api.response.VERSIONS
     assert api.request.API_KEY == api.response.API_KEY == api.key
+
+
+def test_the_readme_lists_every_api_with_its_versions() -> None:
+    readme = (Path(core_broker.__file__).parent / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (\d+) \| (\w+) \| ([\d-]+) \|$", readme, re.MULTILINE)
+    assert listed == [
+        (str(api.key), api.name, "-".join(map(str, dict.fromkeys((api.first_version, api.last_version)))))
+        for api in sorted(APIS, key=lambda api: api.key)
+    ]

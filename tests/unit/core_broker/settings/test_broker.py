@@ -85,14 +85,14 @@ def test_listeners_are_read(text: str, expected: list[Listener]) -> None:
         ({"listeners": "PLAINTEXT://h:99999"}, "NAME://host:port"),
         ({"listeners": ""}, "NAME://host:port"),
         ({"listeners": "A://h:1,A://h:2"}, "each listener once"),
-        ({"listeners": "PLAINTEXT://h:1,SSL://h:1"}, "port of its own"),
-        ({"listeners": "ODD://h:1"}, "listener.security.protocol.map must say which protocol ODD speaks"),
+        ({"listeners": "PLAINTEXT://h:1,SSL://h:1"}, "its own port"),
+        ({"listeners": "ODD://h:1"}, "listener.security.protocol.map must contain the protocol of ODD"),
         ({"listeners": "CONTROLLER://h:1"}, "not one of controller.listener.names"),
-        ({"listeners": "SSL://h:1"}, "security is not built yet"),
+        ({"listeners": "SSL://h:1"}, "security is not supported yet"),
         ({"advertised_listeners": "OTHER://h:1"}, "OTHER must also be one of listeners"),
         ({"advertised_listeners": "PLAINTEXT://0.0.0.0:9092"}, "a host that clients can connect to"),
         ({"inter_broker_listener_name": "OTHER"}, "must be one of PLAINTEXT"),
-        ({"sasl_enabled_mechanisms": "PLAIN"}, "security is not built yet"),
+        ({"sasl_enabled_mechanisms": "PLAIN"}, "security is not supported yet"),
         ({"zookeeper_connect": "h:2181"}, "there is no ZooKeeper"),
         ({"max_connections_per_ip_overrides": "10.0.0.7"}, "address:count pairs"),
         ({"group_min_session_timeout_ms": "2000000"}, "at most group.max.session.timeout.ms=1800000"),
@@ -102,8 +102,8 @@ def test_listeners_are_read(text: str, expected: list[Listener]) -> None:
         ({"controller_quorum_bootstrap_servers": "localhost"}, "must be host:port"),
         ({"security_inter_broker_protocol": "SASL_SSL"}, "must be PLAINTEXT"),
         ({"transaction_two_phase_commit_enable": "true"}, "must be false"),
-        ({"connections_max_reauth_ms": "60000"}, "security is not built yet"),
-        ({"sasl_server_max_receive_size": "60000"}, "security is not built yet"),
+        ({"connections_max_reauth_ms": "60000"}, "security is not supported yet"),
+        ({"sasl_server_max_receive_size": "60000"}, "security is not supported yet"),
     ],
 )
 def test_wrong_listeners_and_contradictions_are_refused(values: dict[str, str], reason: str) -> None:
@@ -124,7 +124,7 @@ def test_credentials_for_the_registry_must_be_there_and_are_never_told() -> None
 
 def test_a_node_of_a_cluster_of_several_is_refused_rather_than_started_as_a_cluster_of_its_own() -> None:
     text = reasons(node_id="2", controller_quorum_voters="1@a:9093,2@b:9093,3@c:9093")
-    assert text.startswith("controller.quorum.voters=1@a:9093,2@b:9093,3@c:9093: only node.id=2 may be named")
+    assert text.startswith("controller.quorum.voters=1@a:9093,2@b:9093,3@c:9093: only node.id=2 is allowed")
     assert "this node is the whole cluster" in text
 
 

@@ -55,7 +55,7 @@ def test_cleanup_policy_is_a_set(text: str, policies: set[str]) -> None:
         ("message.timestamp.type", "Now", "one of CreateTime, LogAppendTime"),
         ("compression.type", "rar", "one of uncompressed"),
         ("preallocate", "1", "true or false"),
-        ("remote.storage.enable", "true", "tiered storage is not offered"),
+        ("remote.storage.enable", "true", "tiered storage is not supported"),
         ("segment.byte", "1", "did you mean segment.bytes"),
         ("min.compaction.lag.ms", str(LONG_MAX + 1), "between"),
     ],

@@ -5,9 +5,9 @@ import pytest
 from typing_extensions import override
 
 from core_broker.client.errors import NotFound
-from core_broker.client.range_reader import RangeReader
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.fetching import _Kept, fetched
+from streams.spark.topics.range_reader import RangeReader
 from streams.spark.topics.ranges import OffsetRange
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess

@@ -14,8 +14,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from core_broker.client.column_producer import NotSent
 from streams.errors import StreamsError, WrongOption
+from streams.spark.topics.column_producer import NotSent
 from streams.spark.topics.fetching import HEADERS
 from streams.spark.topics.source import TopicSource
 from streams.spark.topics.writer import Written

@@ -8,14 +8,27 @@ from confluent_kafka import TopicPartition
 from core_broker.client.admin import Admin
 from core_broker.client.errors import NotFound, Unreachable
 from core_broker.client.producer import Producer
-from core_broker.client.range_reader import RangeReader, RecordColumns
 from core_broker.client.reader import OffsetOutOfRange
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import ClientSettings
+from streams.spark.topics.range_reader import RangeReader, RecordColumns
 from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 
 pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def cluster(broker: BrokerProcess) -> ClientSettings:
+    """Settings that reach a running broker."""
+    return ClientSettings(bootstrap_servers=broker.bootstrap, properties={"log_level": "0"})
+
+
+@pytest.fixture
+def topic(cluster: ClientSettings, name: str) -> str:
+    """A topic of this test's own, with four partitions, that keeps records of any age."""
+    Admin(cluster).create_topic(name, partitions=4, configs={"retention.ms": "-1"})
+    return name
 
 
 @pytest.fixture

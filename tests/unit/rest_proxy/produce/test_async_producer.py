@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from core_broker.client.async_producer import AsyncProducer
 from core_broker.client.errors import ClientError, NotFound, Rejected, Retriable, Unreachable
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
+from rest_proxy.produce.async_producer import AsyncProducer
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 

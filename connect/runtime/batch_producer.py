@@ -33,11 +33,13 @@ class Batch:
         """Whether the outcome of every record is known."""
         return self.left == 0
 
-    def _reject(self, index: int, error: ClientError) -> None:
+    def reject(self, index: int, error: ClientError) -> None:
+        """Count a record that could not even be queued."""
         self.left -= 1
         self.failures.append((index, error))
 
-    def _note_delivery(self, index: int, error: KafkaError | None, message: Message) -> None:
+    def note_delivery(self, index: int, error: KafkaError | None, message: Message) -> None:
+        """Count a record whose delivery report has arrived."""
         self.left -= 1
         if error is not None:
             self.failures.append((index, from_kafka(error)))
@@ -75,14 +77,14 @@ class BatchProducer:
                 record.value,
                 record.key,
                 _NO_PARTITION if record.partition is None else record.partition,
-                partial(batch._note_delivery, index),
+                partial(batch.note_delivery, index),
                 timestamp=record.timestamp_ms or _NO_TIME,
                 headers=list(record.headers) if record.headers else None,
             )
         except BufferError:
             return False
         except KafkaException as exception:
-            batch._reject(index, from_queueing(exception.args[0], record.topic))
+            batch.reject(index, from_queueing(exception.args[0], record.topic))
         return True
 
     def poll(self, timeout_seconds: float = 0.0) -> None:

@@ -4,13 +4,27 @@ import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from kafka.partitioner.default import murmur2
 
-from core_broker.client.column_producer import ANY_PARTITION, ColumnProducer, NotSent
+from core_broker.client.admin import Admin
 from core_broker.client.errors import Rejected
 from core_broker.client.settings import ClientSettings
+from streams.spark.topics.column_producer import ANY_PARTITION, ColumnProducer, NotSent
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
 pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def cluster(broker: BrokerProcess) -> ClientSettings:
+    """Settings that reach a running broker."""
+    return ClientSettings(bootstrap_servers=broker.bootstrap, properties={"log_level": "0"})
+
+
+@pytest.fixture
+def topic(cluster: ClientSettings, name: str) -> str:
+    """A topic of this test's own, with four partitions, that keeps records of any age."""
+    Admin(cluster).create_topic(name, partitions=4, configs={"retention.ms": "-1"})
+    return name
 
 
 @pytest.fixture
