@@ -36,7 +36,7 @@ def test_transforms_are_applied_in_their_order(transforms: str, expected: list[s
 
 
 def test_without_transforms_there_are_no_steps() -> None:
-    assert chain({}).steps == ()
+    assert chain({}).steps == []
 
 
 def test_steps_tell_their_alias_and_the_class_that_kafka_knows() -> None:

@@ -175,7 +175,7 @@ def test_text_that_does_not_fit_the_pattern_is_refused() -> None:
 
 
 def test_times_that_no_calendar_holds_are_refused() -> None:
-    with pytest.raises(DataError, match="outside of the years"):
+    with pytest.raises(DataError, match="outside the years"):
         value_of(made(NAME, target_type="Timestamp"), 2**62)
 
 
