@@ -14,7 +14,7 @@ from typing_extensions import override
 from connect.api.errors import ConfigError
 from connect.api.record import SinkRecord
 from connect.runtime import counters as counting
-from connect.runtime.configuration.config_providers import concealed
+from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.configuration.connector_config import SinkConnectorConfig
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.counters import TaskCounters
@@ -60,7 +60,7 @@ class RemotePipeline:
             stopping=self._stopping,
             patience_seconds=patience_seconds,
         )
-        letter_format = DeadLetterFormat(config, task=steps.task, conceal=partial(concealed, secrets=steps.secrets))
+        letter_format = DeadLetterFormat(config, task=steps.task, conceal=partial(conceal, secrets=steps.secrets))
         self._letters = _CollectedLetters(letter_format) if letter_format.topic else None
         self._pipeline = SinkPipeline(
             self._conversion,

@@ -17,7 +17,7 @@ from connect.api.data import Schema
 from connect.api.errors import java_name_of
 from connect.api.record import Header, Record, SinkRecord
 from connect.api.sink import SinkConnector
-from connect.runtime.configuration.config_providers import ConfigProviders, concealed
+from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.configuration.validation import definition_class, validate
 from connect.runtime.failures.error_policy import Stage
@@ -103,7 +103,7 @@ class DryRun:
         validate(config, plugins=self._plugins, providers=self._providers, settings=self._settings).require()
         given = {key: value for key, value in config.items() if value is not None}
         resolved = given | self._providers.resolve({key: given[key] for key in given if _CONVERTER.match(key)})
-        connector = self._plugins.connector(resolved["connector.class"].strip())
+        connector = self._plugins.connectors.find(resolved["connector.class"].strip())
         conversion = conversion_of(definition_class(connector).parse(resolved), self._plugins, self._settings)
         first = _converted if issubclass(connector, SinkConnector) else _as_given
         secrets = self._providers.secrets(given)
@@ -139,7 +139,7 @@ class _Trial:
         try:
             return work()
         except Exception as error:
-            message = concealed(str(error), self._secrets)
+            message = conceal(str(error), self._secrets)
             exception = java_name_of(error)
             self._outcome.error = SampleError(
                 stage=stage.value, class_name=class_name, exception=exception, message=message

@@ -54,7 +54,7 @@ class MemorySupervisor:
 
     def info(self, name: str) -> ConnectorInfo:
         config = self.config(name)
-        is_sink = issubclass(self._plugins.connector(config["connector.class"]), SinkConnector)
+        is_sink = issubclass(self._plugins.connectors.find(config["connector.class"]), SinkConnector)
         ids = [task.id for task in self.tasks(name)]
         return ConnectorInfo(name=name, config=config, tasks=ids, type="sink" if is_sink else "source")
 

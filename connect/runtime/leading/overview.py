@@ -111,7 +111,7 @@ class Overview:
             if len(self._classes) >= _CLASSES_MAX:
                 self._classes.clear()
             try:
-                found = self._services.plugins.connector(name)
+                found = self._services.plugins.connectors.find(name)
                 self._classes[name] = connector_type(found), self._services.plugins.version_of(found)
             except ConfigError:
                 self._classes[name] = "unknown", None

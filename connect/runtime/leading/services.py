@@ -41,7 +41,7 @@ class LeaderServices:
     def parse(self, config: Config) -> "ParsedConnector":
         """A connector's configuration with its placeholders filled in; ConfigError when it cannot work."""
         resolved = self.providers.resolve(config)
-        connector = self.plugins.connector(resolved.get("connector.class", ""))
+        connector = self.plugins.connectors.find(resolved.get("connector.class", ""))
         settled = definition_class(connector).parse(resolved)
         return ParsedConnector(
             raw=config, resolved=resolved, connector=connector, settled=settled, settings=self.settings

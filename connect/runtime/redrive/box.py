@@ -154,7 +154,7 @@ class DeadLetterBox:
 
     def _way(self, name: str, config: Mapping[str, str]) -> "_Way":
         resolved = self._providers.resolve(config)
-        if issubclass(self._plugins.connector(resolved["connector.class"]), SinkConnector):
+        if issubclass(self._plugins.connectors.find(resolved["connector.class"]), SinkConnector):
             self._create_topic(name)
             topics = [part.strip() for part in resolved.get("topics", "").split(",") if part.strip()]
             return _ToSink(name, topics)

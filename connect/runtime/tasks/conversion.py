@@ -56,10 +56,10 @@ def conversion_of(config: ConnectorConfig, plugins: Plugins, settings: ConnectSe
     """Make them; ConfigError when one cannot be."""
     key, value, headers = converter_choices(config, settings)
     return Conversion(
-        key=plugins.converter(key.name)(key.options, is_key=True),
-        value=plugins.converter(value.name)(value.options, is_key=False),
-        headers=plugins.header_converter(headers.name)(headers.options),
-        chain=Chain(config.given, plugins.transform, plugins.predicate),
+        key=plugins.converters.find(key.name)(key.options, is_key=True),
+        value=plugins.converters.find(value.name)(value.options, is_key=False),
+        headers=plugins.header_converters.find(headers.name)(headers.options),
+        chain=Chain(config.given, plugins.transforms.find, plugins.predicates.find),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from connect.api.backoff import Backoff
 from connect.api.engine import EngineSinkConnector
 from connect.api.sink import SinkConnector
-from connect.runtime.configuration.config_providers import concealed
+from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.traces import stack_trace
@@ -193,7 +193,7 @@ class RunningTask:
         self._report(State.FAILED, trace)
 
     def _trace(self, error: BaseException) -> str:
-        return concealed(stack_trace(error), self._services.providers.secrets(self.plan.connector_config))
+        return conceal(stack_trace(error), self._services.providers.secrets(self.plan.connector_config))
 
     def _report(self, state: State, trace: str | None = None) -> None:
         self.state = state

@@ -9,7 +9,7 @@ from connect.api.connector import Connector
 from connect.api.errors import RetriableError
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.client_overrides import admin_properties, producer_properties
-from connect.runtime.configuration.config_providers import concealed
+from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.dead_letter import DeadLetters
@@ -79,7 +79,7 @@ class TaskSetup:
 def set_up(plan: TaskPlan, services: TaskServices, stopping: Stopping, counters: TaskCounters) -> TaskSetup:
     """Read the configuration; ConfigError when it cannot work."""
     given = services.providers.resolve(plan.connector_config)
-    connector = services.plugins.connector(given["connector.class"])
+    connector = services.plugins.connectors.find(given["connector.class"])
     kind = SinkConnectorConfig if issubclass(connector, SinkConnector) else SourceConnectorConfig
     config = kind.parse(given)
     policy = ErrorPolicy(config, task=str(plan.id), counters=counters, stopping=stopping)
@@ -110,5 +110,5 @@ def _dead_letters(
         producer=settings.kafka(tuple(producer.items()), client_id=name),
         admin=settings.kafka(tuple(admin_properties(settings, config.given).items()), client_id=name),
         stopping=stopping,
-        conceal=partial(concealed, secrets=services.providers.secrets(plan.connector_config)),
+        conceal=partial(conceal, secrets=services.providers.secrets(plan.connector_config)),
     )

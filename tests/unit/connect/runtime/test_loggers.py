@@ -54,7 +54,7 @@ def test_a_logger_that_is_off_tells_nothing(loggers: Loggers) -> None:
 
 def test_loggers_with_a_level_of_their_own_are_listed(loggers: Loggers) -> None:
     loggers.set_level("caudal_test.a", "ERROR")
-    listed = loggers.listed()
+    listed = loggers.levels()
     assert "root" in listed
     assert listed["caudal_test.a"] == LoggerLevel(level="ERROR", last_modified=1000)
     assert "caudal_test" not in listed

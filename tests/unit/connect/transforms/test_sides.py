@@ -15,7 +15,7 @@ def test_what_was_worked_out_for_a_schema_is_kept_for_equal_ones() -> None:
 
 
 def test_no_more_than_a_thousand_schemas_are_kept() -> None:
-    kept = Memo(lambda schema: schema.version)
+    kept = Memo[Schema, int | None](lambda schema: schema.version)
     for version in range(2_500):
         assert kept[INT32.but(version=version)] == version
         assert len(kept) <= 1_000
