@@ -19,7 +19,7 @@ from connect.runtime.errors import BadRequest, Failed
 from connect.runtime.leading.connector_host import make_connector
 from connect.runtime.leading.fencing import fence
 from connect.runtime.leading.services import LeaderServices, ParsedConnector
-from connect.stores.offsets import OffsetStore, checked
+from connect.stores.offsets import OffsetStore, check_fields
 from core_broker.client.admin import Admin
 from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError, NotFound
@@ -209,8 +209,8 @@ def parsed_source_offsets(entries: Sequence[Entry]) -> SourceChanges:
         if offset is not None and not isinstance(offset, Mapping):
             raise BadRequest("The offset for a source connector should either be null or an object")
         try:
-            checked(partition)
-            checked(offset or {})
+            check_fields(partition)
+            check_fields(offset or {})
         except DataError as error:
             raise BadRequest(str(error)) from None
         changes.append((dict(partition), None if offset is None else dict(offset)))
