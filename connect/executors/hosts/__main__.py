@@ -1,6 +1,6 @@
 """A process that runs tasks for a worker: `python -m connect.executors.hosts FD`, where FD is a connected socket.
 
-It ends as soon as the worker does, so that no task outlives its worker: the kernel kills it, or else it exits at the end
+It ends as soon as the worker does, so that no task outlives its worker: the kernel kills it, or it exits at the end
 of the connection.
 """
 
