@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from connect.runtime.errors import BadRequest
-from connect.runtime.leading.offsets_api import message, parsed_sink_offsets, parsed_source_offsets
+from connect.runtime.leading.offsets_api import message, parse_sink_offsets, parse_source_offsets
 
 _PLACE = {"kafka_topic": "t", "kafka_partition": 1}
 
@@ -20,7 +20,7 @@ _PLACE = {"kafka_topic": "t", "kafka_partition": 1}
     ],
 )
 def test_offsets_of_sinks_are_numbers_or_text(partition: Any, offset: Any, expected: dict[Any, Any]) -> None:
-    assert parsed_sink_offsets([{"partition": partition, "offset": offset}]) == expected
+    assert parse_sink_offsets([{"partition": partition, "offset": offset}]) == expected
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_offsets_of_sinks_are_numbers_or_text(partition: Any, offset: Any, expec
 )
 def test_wrong_offsets_of_sinks_are_refused(partition: Any, offset: Any, told: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        parsed_sink_offsets([{"partition": partition, "offset": offset}])
+        parse_sink_offsets([{"partition": partition, "offset": offset}])
     assert told in caught.value.message
 
 
@@ -53,7 +53,7 @@ def test_wrong_offsets_of_sinks_are_refused(partition: Any, offset: Any, told: s
 )
 def test_wrong_offsets_of_sources_are_refused(entry: dict[str, Any], told: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        parsed_source_offsets([entry])
+        parse_source_offsets([entry])
     assert told in caught.value.message
 
 
@@ -69,10 +69,10 @@ def test_the_message_tells_whether_something_is_left_to_do() -> None:
 @pytest.mark.parametrize("topic", [None, 7, ""])
 def test_a_topic_that_is_no_name_is_told(topic: object) -> None:
     with pytest.raises(BadRequest, match="Kafka topic names must be valid strings and may not be null"):
-        parsed_sink_offsets([{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": None}])
+        parse_sink_offsets([{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": None}])
 
 
 @pytest.mark.parametrize("given, told", [(None, "null"), ([1], "[1]"), ("x", "x")])
 def test_a_partition_that_is_no_number_is_told_as_it_was_written(given: object, told: str) -> None:
     with pytest.raises(BadRequest, match=re.escape(f"in the provided offsets: '{told}'")):
-        parsed_sink_offsets([{"partition": {"kafka_topic": "t", "kafka_partition": given}, "offset": None}])
+        parse_sink_offsets([{"partition": {"kafka_topic": "t", "kafka_partition": given}, "offset": None}])
