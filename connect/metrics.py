@@ -1,4 +1,4 @@
-"""What a worker counts, for `/metrics`; the names are Kafka Connect's, with underscores."""
+"""The metrics of a worker for `/metrics`; the names are Kafka Connect's, with underscores."""
 
 from collections.abc import Iterable, Mapping
 
@@ -31,7 +31,7 @@ _TASK_GAUGES = {
 
 
 def families(tasks: Mapping[tuple[str, str], object], states: Mapping[tuple[str, str], int]) -> Iterable[Family]:
-    """Counters by connector and task, and how many connectors and tasks there are by kind and state."""
+    """Counters by connector and task, and the numbers of connectors and tasks by state."""
     for name, meaning in _TASK_COUNTERS.items():
         yield _family(f"{name}_total", meaning, "counter", name, tasks)
     for name, meaning in _TASK_GAUGES.items():

@@ -23,7 +23,6 @@ from connect.runtime.configuration.validation import definition_class, validate
 from connect.runtime.failures.error_policy import Stage
 from connect.runtime.tasks.conversion import Conversion, class_name_of, conversion_of
 from connect.settings import ConnectSettings
-from connect.transforms.chain import Step
 
 T = TypeVar("T")
 _CONVERTER: Final = re.compile(r"(key|value|header)\.converter")
@@ -129,8 +128,16 @@ class _Trial:
         with suppress(_Failed):
             record: Record | None = first(self, sample)
             for step in self.conversion.chain.steps:
-                if record is not None:
-                    record = self._apply(step, record)
+                if record is None:
+                    break
+                record = self.attempt(Stage.TRANSFORMATION, step.class_name, partial(step.apply, record))
+                view = StepView(
+                    stage=Stage.TRANSFORMATION.value,
+                    name=step.name,
+                    class_name=step.class_name,
+                    record=None if record is None else _to_view(record),
+                )
+                self._outcome.steps.append(view)
             self._outcome.result = None if record is None else _to_view(record)
             self._outcome.dropped = record is None
         return self._outcome
@@ -145,14 +152,6 @@ class _Trial:
                 stage=stage.value, class_name=class_name, exception=exception, message=message
             )
             raise _Failed from error
-
-    def _apply(self, step: Step, record: Record) -> Record | None:
-        changed = self.attempt(Stage.TRANSFORMATION, step.class_name, partial(step.apply, record))
-        shown = None if changed is None else _to_view(changed)
-        self._outcome.steps.append(
-            StepView(stage=Stage.TRANSFORMATION.value, name=step.name, class_name=step.class_name, record=shown)
-        )
-        return changed
 
 
 def _convert(trial: _Trial, sample: Sample) -> Record:

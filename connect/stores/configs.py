@@ -3,7 +3,6 @@
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -13,7 +12,6 @@ from connect.stores import config_records as records
 from connect.stores.config_records import Leader
 from connect.stores.states import Target
 from connect.stores.topic import CompactedTopic, TopicPlan
-from connect.stores.writer import Pair
 from core_broker.client.records import IncomingRecord
 
 log = logging.getLogger(__name__)
@@ -54,8 +52,8 @@ class DesiredConnector:
     """How many tasks must be fenced before new ones start; None if there never were any."""
 
 
-class ConfigStore:
-    """Knows the desired state of all connectors. Thread-safe."""
+class ConfigStore(CompactedTopic):
+    """Knows the desired state of all connectors. Its `position` grows with every decision. Thread-safe."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         plan = TopicPlan(
@@ -65,39 +63,13 @@ class ConfigStore:
             replication_factor=settings.config_storage_replication_factor,
             is_single=True,
         )
-        self._topic = CompactedTopic(settings.kafka(), plan, self._apply)
+        super().__init__(settings.kafka(), plan, self._apply)
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         self._leader: Leader | None = None
         self._levels: dict[str, str] = {}
         self.on_logger_level: Callable[[str, str], None] = lambda _, __: None
         """Called from the topic's thread when the level of a logger was set for all workers."""
-
-    def start(self) -> None:
-        """Read the topic to its end, and follow it."""
-        self._topic.start()
-
-    def stop(self) -> None:
-        """Stop following the topic."""
-        self._topic.stop()
-
-    def refresh(self, timeout_seconds: float = 30.0) -> None:
-        """Wait until all records are read that were committed before this call."""
-        self._topic.read_to_end(timeout_seconds)
-
-    def read_back(self, pair: Pair) -> AbstractContextManager[None]:
-        """Wait at the end of the block until this record, written inside of it, is read."""
-        return self._topic.read_back(pair)
-
-    @property
-    def topic(self) -> str:
-        """The topic's name."""
-        return self._topic.plan.name
-
-    @property
-    def position(self) -> int:
-        """The next offset to read: it grows with every decision."""
-        return self._topic.position
 
     @property
     def leader(self) -> Leader | None:
@@ -143,11 +115,11 @@ class ConfigStore:
     def _apply(self, record: IncomingRecord) -> None:
         kind, rest = records.split_key((record.key or b"").decode())
         with self._lock:
-            self._take(kind, rest, record)
+            self._update(kind, rest, record)
         if kind == records.LOGGER and rest in self._levels:
             self.on_logger_level(rest, self._levels[rest])
 
-    def _take(self, kind: str, rest: str, record: IncomingRecord) -> None:
+    def _update(self, kind: str, rest: str, record: IncomingRecord) -> None:
         value = record.value
         match kind:
             case records.CONNECTOR:

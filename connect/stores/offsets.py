@@ -24,7 +24,7 @@ Change = tuple[Partition, Offset | None]
 _LONG: Final = 1 << 63
 
 
-class OffsetStore:
+class OffsetStore(CompactedTopic):
     """Offsets of all sources, or of those with a separate topic. Thread-safe."""
 
     def __init__(self, settings: ConnectSettings, topic: str | None = None) -> None:
@@ -34,26 +34,9 @@ class OffsetStore:
             partitions=settings.offset_storage_partitions,
             replication_factor=settings.offset_storage_replication_factor,
         )
-        self._topic = CompactedTopic(settings.kafka(), plan, self._apply)
+        super().__init__(settings.kafka(), plan, self._apply)
         self._lock = threading.Lock()
         self._offsets: dict[str, dict[bytes, tuple[bytes, dict[str, Value]]]] = {}
-
-    @property
-    def topic(self) -> str:
-        """The topic's name."""
-        return self._topic.plan.name
-
-    def start(self) -> None:
-        """Read the topic to its end, and follow it."""
-        self._topic.start()
-
-    def stop(self) -> None:
-        """Stop following the topic."""
-        self._topic.stop()
-
-    def refresh(self) -> None:
-        """Wait until all records are read that were committed before this call."""
-        self._topic.read_to_end()
 
     def get(self, connector: str, partition: Partition) -> dict[str, Value] | None:
         """The offset of a source partition, as last read; see `refresh`."""
@@ -69,7 +52,7 @@ class OffsetStore:
 
     def put_all(self, connector: str, changes: Sequence[Change]) -> None:
         """Write offsets, None to delete one; returns when they are acknowledged."""
-        self._topic.send([(self._existing_key(connector, part), offset_value(offset)) for part, offset in changes])
+        self.send([(self._existing_key(connector, part), offset_value(offset)) for part, offset in changes])
 
     def _existing_key(self, connector: str, partition: Partition) -> bytes:
         """The existing key of a partition, whose fields another program may have written in another order."""

@@ -170,7 +170,7 @@ class StatusStore(StatusWriter):
 
     def refresh(self) -> None:
         """Wait until all records are read that were committed before this call."""
-        self._followed.read_to_end()
+        self._followed.refresh()
 
     def connectors(self) -> set[str]:
         """Names of the connectors that have a status."""

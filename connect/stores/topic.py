@@ -78,7 +78,7 @@ class CompactedTopic:
         self._thread = threading.Thread(target=self._follow, name=f"follow-{self.plan.name}", daemon=True)
         self._thread.start()
         try:
-            self.read_to_end(timeout_seconds)
+            self.refresh(timeout_seconds)
         except BaseException:
             self.stop()
             raise
@@ -96,8 +96,8 @@ class CompactedTopic:
         """Write records; returns when they are acknowledged, which may be before they are read back."""
         self._writer.send(pairs)
 
-    def read_to_end(self, timeout_seconds: float = 30.0) -> None:
-        """Wait until `on_record` got all records that are committed by now; RetriableError on a timeout."""
+    def refresh(self, timeout_seconds: float = 30.0) -> None:
+        """Wait until all records are read that were committed before this call; RetriableError on a timeout."""
         ends_at = time.monotonic() + timeout_seconds
         ends = self._ends(ends_at)
         with self._passed:
@@ -121,8 +121,13 @@ class CompactedTopic:
             self._awaited.remove(awaited)
 
     @property
+    def topic(self) -> str:
+        """The topic's name."""
+        return self.plan.name
+
+    @property
     def position(self) -> int:
-        """The next offset of the first partition."""
+        """The next offset to read of the first partition."""
         return self._positions.get((self.plan.name, 0), 0)
 
     def _ends(self, ends_at: float) -> dict[TopicPartition, int]:
@@ -150,7 +155,11 @@ class CompactedTopic:
                 log.warning(
                     "offset out of range: the topic is read from its beginning", extra={"topic": self.plan.name}
                 )
-                self._begin_again(error.place)
+                assert self._admin is not None, "set before the thread starts"
+                try:
+                    self._positions |= self._admin.offsets([error.place], "earliest")
+                except ClientError:
+                    self._stopping.wait(_PAUSE_SECONDS)
                 _close(reader)
                 reader = None
             except ClientError as error:
@@ -176,13 +185,6 @@ class CompactedTopic:
             with self._passed:
                 self._positions = dict(positions)
                 self._passed.notify_all()
-
-    def _begin_again(self, place: TopicPartition) -> None:
-        assert self._admin is not None, "set before the thread starts"
-        try:
-            self._positions |= self._admin.offsets([place], "earliest")
-        except ClientError:
-            self._stopping.wait(_PAUSE_SECONDS)
 
 
 def ensure_topic(admin: Admin, plan: TopicPlan) -> int:

@@ -1,4 +1,4 @@
-"""What sources and sinks must do alike: options that explain themselves, plans within `tasks.max`, a clean end."""
+"""The common checks of sources and sinks: documented options, plans within `tasks.max`, a clean end."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
@@ -20,8 +20,8 @@ class ConnectorSuite:
     """The class under test."""
 
     def config(self) -> Mapping[str, str]:
-        """Hook: the least configuration that works with the other side of this test."""
-        raise NotImplementedError("config() of the suite: return the least configuration that works")
+        """Hook: the minimal configuration that works with the other system of this test."""
+        raise NotImplementedError("config() of the suite: return the minimal configuration that works")
 
     # --- options ---
 
@@ -48,13 +48,13 @@ class ConnectorSuite:
         for item, text in self._wrong_values():
             with pytest.raises(ConfigError) as refused:
                 self.connector_class.config_class.parse({**self.config(), item.key: text})
-            told = str(refused.value)
-            assert item.key in told
-            assert item.is_secret or text in told
-            assert "must be" in told, f"{item.key}: the message does not tell what is allowed: {told}"
+            message = str(refused.value)
+            assert item.key in message
+            assert item.is_secret or text in message
+            assert "must be" in message, f"{item.key}: the message does not say what is allowed: {message}"
 
     def test_a_key_that_it_does_not_know_is_no_error(self) -> None:
-        self.connector_class.config_class.parse({**self.config(), "unknown.key.of.somebody": "x"})
+        self.connector_class.config_class.parse({**self.config(), "unknown.key": "x"})
 
     # --- planning ---
 
@@ -97,7 +97,7 @@ class ConnectorSuite:
         return connector
 
     def _planned(self, changes: Mapping[str, str] | None = None) -> Config:
-        """The configuration of the first task, as the connector plans it."""
+        """The configuration of the first task that the connector plans."""
         connector = self.connector_class(self._parsed(changes), FakeConnectorContext())
         connector.start()
         try:

@@ -67,12 +67,10 @@ class Cast(SideTransform):
             whole = self._wholes[schema]
             return whole.schema, whole.change(value)
         if schema is None:
-            return None, change_map(require_map(value, _PURPOSE), self._tree, change=self._cast_at)
+            whole_map, targets = require_map(value, _PURPOSE), self._targets
+            return None, change_map(whole_map, self._tree, change=lambda item, path: _cast(None, targets[path])(item))
         plan = self._structs[schema]
         return plan.schema, plan.change(require_struct(value, _PURPOSE))
-
-    def _cast_at(self, value: Value, path: Path) -> Value:
-        return _cast(None, self._targets[path])(value)
 
     def _field_change(self, schema: Schema, path: Path) -> FieldChange:
         target = self._targets[path]
@@ -136,7 +134,7 @@ def _cast(schema: Schema | None, target: Type) -> Callable[[Value], Value]:
         return partial(_to_text, schema)
     if target is Type.BOOLEAN:
         return _to_boolean
-    return _to_float32 if target is Type.FLOAT32 else _to_float
+    return (lambda value: float32(_to_float(value))) if target is Type.FLOAT32 else _to_float
 
 
 def _to_integer(value: Value, bits: int) -> int:
@@ -160,10 +158,6 @@ def _to_float(value: Value) -> float:
         except ValueError:
             raise _out_of_range(value) from None
     return float(_number(value))
-
-
-def _to_float32(value: Value) -> float:
-    return float32(_to_float(value))
 
 
 def _to_boolean(value: Value) -> bool:

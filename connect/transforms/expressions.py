@@ -162,18 +162,6 @@ def _field(container: Value, key: Value) -> Value:
     return container.get(key)
 
 
-def _coalesce(*values: Value) -> Value:
-    return next((value for value in values if value is not None), None)
-
-
-def _text(value: Value) -> str | None:
-    return None if value is None else text_of(None, value)
-
-
-def _number(value: Value) -> Any:
-    return int(value) if not isinstance(value, bytes) else int.from_bytes(value, "big", signed=True)
-
-
 def _replace(text: str | None, old: str, new: str) -> str | None:
     if text is None:
         return None
@@ -204,15 +192,15 @@ _FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "upper": _null_safe(lambda text: text.upper()),
     "trim": _null_safe(lambda text: text.strip()),
     "len": _null_safe(len),
-    "int": _null_safe(_number),
+    "int": _null_safe(lambda v: int.from_bytes(v, "big", signed=True) if isinstance(v, bytes) else int(v)),
     "float": _null_safe(float),
-    "str": _text,
+    "str": _null_safe(lambda value: text_of(None, value)),
     "bool": bool,
     "abs": _null_safe(abs),
     "round": lambda value, digits=0: None if value is None else round(value, digits),
     "min": min,
     "max": max,
-    "coalesce": _coalesce,
+    "coalesce": lambda *values: next((value for value in values if value is not None), None),
     "matches": _matches,
     "startswith": lambda text, start: text is not None and text.startswith(start),
     "endswith": lambda text, end: text is not None and text.endswith(end),

@@ -49,7 +49,11 @@ class Flatten(SideTransform):
             return None, dict(self._flatten(require_map(value, _PURPOSE), ""))
         flat_schema, leaves = self._plans[schema]
         struct = require_struct(value, _PURPOSE)
-        return flat_schema, {leaf.name: _at(struct, leaf) for leaf in leaves}
+        flat: Struct = {}
+        for name, path, leaf_schema in leaves:
+            found = struct.get(name) if len(path) == 1 else value_at(struct, path)
+            flat[name] = leaf_schema.default if found is None else found
+        return flat_schema, flat
 
     def _flatten(self, value: Struct, prefix: str) -> Iterator[tuple[str, Value]]:
         for key, item in value.items():
@@ -81,8 +85,3 @@ class Flatten(SideTransform):
             else:
                 leaf_schema = item.schema.but(optional=optional, default=own)
                 yield _Leaf(self._delimiter.join(below), below, leaf_schema)
-
-
-def _at(value: Struct, leaf: _Leaf) -> Value:
-    found = value.get(leaf.name) if len(leaf.path) == 1 else value_at(value, leaf.path)
-    return leaf.schema.default if found is None else found

@@ -61,15 +61,14 @@ class MaskField(SideTransform):
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
         if schema is None:
-            return None, change_map(require_map(value, _PURPOSE), self._tree, change=self._mask_at)
+            return None, change_map(
+                require_map(value, _PURPOSE), self._tree, change=lambda item, _: _mask(None, self._replacement, item)
+            )
         struct = require_struct(value, _PURPOSE)
         return schema, self._plans[schema].change(struct)
 
     def _field_change(self, schema: Schema, _: Path) -> FieldChange:
         return FieldChange(schema, partial(_mask, schema, self._replacement))
-
-    def _mask_at(self, value: Value, _: Path) -> Value:
-        return _mask(None, self._replacement, value)
 
 
 def _mask(schema: Schema | None, replacement: str | None, value: Value) -> Value:

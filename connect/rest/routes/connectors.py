@@ -1,5 +1,6 @@
 """`/connectors`: list, create, configure and delete connectors."""
 
+from contextlib import suppress
 from typing import Annotated, Final
 from urllib.parse import quote
 
@@ -48,19 +49,14 @@ def _add_list(routes: APIRouter, supervisor: Supervisor) -> None:
         names = supervisor.connectors()
         if not expand:
             return json_response(list(names))
-        expanded = {name: _expand(supervisor, name, expand) for name in names}
-        return json_response({name: parts for name, parts in expanded.items() if parts is not None})
-
-
-def _expand(supervisor: Supervisor, name: str, expand: list[str]) -> ExpandedConnector | None:
-    """None for a connector that was just deleted, or that has no status yet."""
-    try:
-        return ExpandedConnector(
-            status=supervisor.status(name) if "status" in expand else None,
-            info=supervisor.info(name) if "info" in expand else None,
-        )
-    except NotFound:
-        return None
+        expanded = {}
+        for name in names:
+            with suppress(NotFound):  # it was just deleted, or has no status yet
+                expanded[name] = ExpandedConnector(
+                    status=supervisor.status(name) if "status" in expand else None,
+                    info=supervisor.info(name) if "info" in expand else None,
+                )
+        return json_response(expanded)
 
 
 def _add_create(routes: APIRouter, supervisor: Supervisor) -> None:

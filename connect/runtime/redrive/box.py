@@ -111,7 +111,7 @@ class DeadLetterBox:
     def close(self) -> None:
         """Stop following the topic of marks."""
         if self._notes is not None:
-            self._notes.topic.stop()
+            self._notes.stop()
 
     def _topic(self, name: str, config: Mapping[str, str]) -> str:
         topic = self._providers.resolve(config).get("errors.deadletterqueue.topic.name", "").strip()
@@ -141,9 +141,9 @@ class DeadLetterBox:
     def _known_marks(self, name: str, topic: str) -> "_Marks":
         if self._notes is None:
             notes = _Notes(self._settings)
-            notes.topic.start()
+            notes.start()
             self._notes = notes
-        self._notes.topic.read_to_end()
+        self._notes.refresh()
         try:
             (described,) = Admin(self._settings.kafka()).topics([topic])
         except NotFound:
@@ -254,17 +254,13 @@ class _ThroughSource:
         return sent[0] if sent else f"{place}: a transform drops it"
 
 
-class _Notes:
+class _Notes(CompactedTopic):
     """The dead letters that were redriven, in a compacted topic."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         plan = TopicPlan(name=settings.redrive_storage_topic, key="redrive.storage.topic", partitions=1)
-        self.topic = CompactedTopic(settings.kafka(), plan, self._apply)
+        super().__init__(settings.kafka(), plan, lambda record: self.known.add(record.key or b""))
         self.known: set[bytes] = set()
-
-    def _apply(self, record: IncomingRecord) -> None:
-        if record.key is not None:
-            self.known.add(record.key)
 
 
 class _Marks:
@@ -279,7 +275,7 @@ class _Marks:
 
     def mark(self, raw: IncomingRecord) -> OutgoingRecord:
         """The record that marks it as redriven."""
-        return OutgoingRecord(topic=self._notes.topic.plan.name, key=self._key(raw), value=b"{}")
+        return OutgoingRecord(topic=self._notes.topic, key=self._key(raw), value=b"{}")
 
     def _key(self, raw: IncomingRecord) -> bytes:
         return msgspec.json.encode([self._connector, raw.topic, self._topic_id, raw.partition, raw.offset])

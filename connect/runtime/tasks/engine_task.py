@@ -84,7 +84,6 @@ class TaskEngineContext(SinkFacts, EngineContext):
         assert isinstance(setup.config, SinkConnectorConfig)
         super().__init__(setup.plan.id, setup.config, setup.services.settings)
         self._setup = setup
-        self._seen_topics: set[str] = set()
 
     @property
     @override
@@ -132,11 +131,7 @@ class TaskEngineContext(SinkFacts, EngineContext):
 
     @override
     def used(self, topics: Iterable[str]) -> None:
-        if not self._setup.services.settings.topic_tracking_enable:
-            return
-        for topic in set(topics) - self._seen_topics:
-            self._seen_topics.add(topic)
-            self._setup.services.statuses.put_topic(topic, self._setup.plan.id)
+        self._setup.track_topics(topics)
 
     @override
     def wait(self, seconds: float) -> bool:

@@ -109,7 +109,10 @@ class RunningTask:
     def run(self) -> None:
         """Run the task, on its thread."""
         try:
-            self._wait_while_paused()
+            if self._target is Target.PAUSED:
+                self._report(State.PAUSED)
+            while self._target is Target.PAUSED:  # nothing is opened before the first resume
+                self._stopping.wait_or_raise(0.1)
             work = self._start_work()
             try:
                 self._run_work(work)
@@ -123,13 +126,6 @@ class RunningTask:
             self._fail(error)
         else:
             self._report(State.UNASSIGNED)
-
-    def _wait_while_paused(self) -> None:
-        """Nothing is opened for a task that is paused from the start."""
-        if self._target is Target.PAUSED:
-            self._report(State.PAUSED)
-        while self._target is Target.PAUSED:
-            self._stopping.wait_or_raise(0.1)
 
     def _start_work(self) -> Work:
         """The started work; an unreachable other system is waited for."""

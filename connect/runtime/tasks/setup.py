@@ -1,6 +1,7 @@
 """The setup of every task: its resolved configuration, its class, converters and error policy."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
@@ -63,6 +64,14 @@ class TaskSetup:
     conversion: Conversion
     policy: ErrorPolicy
     dead_letters: DeadLetters | None
+    _seen_topics: set[str] = field(default_factory=set)
+
+    def track_topics(self, topics: Iterable[str]) -> None:
+        """Add topics to the connector's active topics, unless tracking is disabled."""
+        if self.services.settings.topic_tracking_enable:
+            for topic in set(topics) - self._seen_topics:
+                self._seen_topics.add(topic)
+                self.services.statuses.put_topic(topic, self.plan.id)
 
     def kafka(self, properties: dict[str, str], *, role: str) -> ClientSettings:
         """The client settings of this task; the role is part of the client id."""

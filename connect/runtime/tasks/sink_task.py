@@ -76,7 +76,6 @@ class SinkWork(Work):
         self._next_look = 0.0
         self._topics: list[str] = []
         self._has_subscribed = False
-        self._seen_topics: set[str] = set()
         self._positions: dict[TopicPartition, int] = {}
         """The next offset of each partition, of records that were put."""
         self._committed: dict[TopicPartition, int] = {}
@@ -238,7 +237,7 @@ class SinkWork(Work):
     # --- putting ---
 
     def _deliver(self, records: list[SinkRecord]) -> None:
-        self._track_topics(records)
+        self._setup.track_topics({record.original_topic for record in records})
         attempts = 0
         while True:
             self._context.retry_after_ms = None
@@ -333,13 +332,6 @@ class SinkWork(Work):
         found = next((raw for raw in self._batch if (raw.offset, raw.partition, raw.topic) == place), None)
         raw = found or self._pipeline.to_raw(record)
         self._pipeline.reject(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
-
-    def _track_topics(self, records: Sequence[SinkRecord]) -> None:
-        if not self._setup.services.settings.topic_tracking_enable:
-            return
-        for topic in {record.original_topic for record in records} - self._seen_topics:
-            self._seen_topics.add(topic)
-            self._setup.services.statuses.put_topic(topic, self._setup.plan.id)
 
     # --- committing ---
 

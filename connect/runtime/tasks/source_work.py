@@ -103,9 +103,7 @@ class SourceWork(Work):
             if creation is not None:
                 patiently(lambda: creation.ensure(new), self.stopping, what="creating topics")
             self._seen_topics |= new
-            if self.setup.services.settings.topic_tracking_enable:
-                for topic in new:
-                    self.setup.services.statuses.put_topic(topic, self.setup.plan.id)
+            self.setup.track_topics(new)
         return sent, origins
 
     def reject(self, origin: SourceRecord, error: Exception) -> None:

@@ -131,7 +131,10 @@ class ExtractNewRecordState(Transform):
     @override
     def apply(self, record: R) -> R | None:
         if record.value is None:
-            return self._tombstone(record) if self._mode.keeps_tombstones else None
+            if not self._mode.keeps_tombstones:
+                return None
+            added = tuple(Header(r.name, DELETE, STRING_SCHEMA) for r in self._headers if r.path == (OPERATION,))
+            return replace(record, headers=record.headers + added) if added else record
         if not is_envelope(record):
             return record
         row, operation = record.value.get(AFTER), record.value.get(OPERATION)
@@ -148,10 +151,6 @@ class ExtractNewRecordState(Transform):
         headers = record.headers + self._added_headers(record)
         result = replace(record, topic=topic, value_schema=schema, value=value, headers=headers)
         return self._drop_fields(result) if self.config.drop_fields_header_name else result
-
-    def _tombstone(self, record: R) -> R:
-        added = tuple(Header(r.name, DELETE, STRING_SCHEMA) for r in self._headers if r.path == (OPERATION,))
-        return replace(record, headers=record.headers + added) if added else record
 
     def _extract_deleted(self, record: Record, row: Value) -> Side:
         if self._rewrites and row is not None:

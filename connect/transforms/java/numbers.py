@@ -52,7 +52,10 @@ def parse_float(text: str) -> float:
     if len(stripped) <= _MOST_DIGITS and (found := _DECIMAL.fullmatch(stripped)):
         return float(found[1])
     if len(stripped) <= _MOST_DIGITS and (found := _HEXADECIMAL.fullmatch(stripped)):
-        return _from_hexadecimal(found[1])
+        try:
+            return float.fromhex(found[1])
+        except OverflowError:
+            return -math.inf if found[1].startswith("-") else math.inf
     raise ValueError(f"not a number: {text[:100]}")
 
 
@@ -63,10 +66,3 @@ def float32(value: float) -> float:
     except OverflowError:
         return math.copysign(math.inf, value)
     return rounded
-
-
-def _from_hexadecimal(text: str) -> float:
-    try:
-        return float.fromhex(text)
-    except OverflowError:
-        return -math.inf if text.startswith("-") else math.inf
