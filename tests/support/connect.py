@@ -73,7 +73,7 @@ class ConnectProcess(ServiceProcess):
         return self.json("GET", f"/connectors/{name}/status")
 
     def wait_for(self, name: str, state: str, *, tasks: int | None = None) -> Any:
-        """Wait until all tasks of a connector (so many, if it is told) are in a state; gives its status."""
+        """Wait until all tasks of a connector (of that number, if it is given) are in a state; returns its status."""
         seen: dict[str, Any] = {}
 
         def is_there() -> bool:

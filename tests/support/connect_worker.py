@@ -1,4 +1,4 @@
-"""A Connect worker without tasks of its own: an executor that writes down what it is told, and small connectors."""
+"""A Connect worker without tasks of its own: an executor that records its calls, and small connectors."""
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -95,7 +95,7 @@ class LastingRecordingExecutor(RecordingExecutor):
     """One whose tasks outlive the worker that leads."""
 
     def take_over(self) -> None:
-        """Nothing to be done: all that is wanted is told again."""
+        """Nothing to do: the leader starts every wanted task again."""
 
     @override
     def close(self) -> None:
@@ -103,7 +103,7 @@ class LastingRecordingExecutor(RecordingExecutor):
 
 
 class TableConfig(Config):
-    """What a source of tables is told."""
+    """Options of a source of tables."""
 
     tables: str = option(STRING, default="a")
     """Names of tables, separated by spaces: each becomes a task."""

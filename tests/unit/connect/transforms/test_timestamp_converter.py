@@ -32,7 +32,7 @@ MIDNIGHT = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({}, "target.type"),
         ({"target_type": "invalid"}, "one of string, unix, Date, Time, Timestamp"),
@@ -42,8 +42,8 @@ MIDNIGHT = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
         ({"target_type": "string", "format": "bad-format"}, "SimpleDateFormat-compatible pattern"),
     ],
 )
-def test_options_that_cannot_work_are_refused(options: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_options_that_cannot_work_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         made(NAME, **options)
 
 

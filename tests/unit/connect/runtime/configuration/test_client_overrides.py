@@ -72,7 +72,7 @@ def test_names_and_values_are_to_librdkafka(given: dict[str, str], expected: dic
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"ssl.truststore.location": "/a.jks"}, "use PEM files"),
         ({"ssl.keystore.location": "/a.jks", "ssl.keystore.type": "JKS"}, "use PEM files"),
@@ -81,10 +81,10 @@ def test_names_and_values_are_to_librdkafka(given: dict[str, str], expected: dic
         ({"sasl.jaas.config": f"{PLAIN} username=hush;"}, "must name username and password"),
     ],
 )
-def test_what_cannot_work_is_refused_with_what_to_do(given: dict[str, str], told: str) -> None:
+def test_what_cannot_work_is_refused_with_what_to_do(given: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         to_librdkafka(given.items())
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert "hush" not in str(raised.value)
 
 
@@ -161,8 +161,8 @@ def test_the_policy_decides_what_may_be_overridden(policy: dict[str, str], refus
 def test_a_refusal_is_told_in_kafkas_words() -> None:
     settings = ConnectSettings.parse({"connector.client.config.override.policy": "Principal"})
     (problem,) = problems_of(settings, CONFIG)
-    told = "The 'Principal' policy does not allow 'acks' to be overridden in the connector configuration."
-    assert problem.message == told
+    message = "The 'Principal' policy does not allow 'acks' to be overridden in the connector configuration."
+    assert problem.message == message
 
 
 def test_an_override_that_cannot_work_is_a_problem_of_its_key() -> None:

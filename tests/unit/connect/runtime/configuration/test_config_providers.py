@@ -53,7 +53,7 @@ def test_placeholders_are_filled_in(secrets: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("${file:{dir}/db.properties:nothing}", "the provider file has no such value"),
         ("${file:{dir}/nothing:user}", "cannot be read: No such file or directory"),
@@ -66,12 +66,12 @@ def test_placeholders_are_filled_in(secrets: Path, monkeypatch: pytest.MonkeyPat
         ("${env:path:CAUDAL_TEST}", "have no path, but path was given"),
     ],
 )
-def test_what_cannot_be_filled_in_is_told_with_its_key(secrets: Path, text: str, told: str) -> None:
+def test_what_cannot_be_filled_in_is_told_with_its_key(secrets: Path, text: str, message: str) -> None:
     text = text.replace("{dir}", str(secrets))
     with pytest.raises(ConfigError) as raised:
         providers().resolve({"connection.password": text})
     assert str(raised.value).startswith(f"Invalid value {text} for configuration connection.password: ")
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_values_that_were_filled_in_are_not_filled_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_providers_have_the_names_and_classes_of_the_settings(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         (
             {"config.providers": "vault"},
@@ -146,10 +146,10 @@ def test_providers_have_the_names_and_classes_of_the_settings(monkeypatch: pytes
         ({"config.providers.file.param.allowed.paths": "relative"}, "must be absolute paths that exist"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, str], told: str) -> None:
+def test_wrong_settings_are_told(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         ConfigProviders(ConnectSettings.parse(settings))
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 class UpperProvider(ConfigProvider):
@@ -174,8 +174,8 @@ def test_what_placeholders_stand_for_can_be_concealed(secrets: Path, monkeypatch
     token, lost = f"${{dir:{secrets}:token}}", "${env:CAUDAL_LOST}"
     found = providers().secrets({"a": f"x {user} y {name}", "b": token, "c": lost, "d": "${topic}", "e": "plain"})
     assert found == {"anna": user, "anna-maria": name, "abc\n": token}
-    told = "no login for anna-maria (anna) with abc at plain"
-    assert conceal(told, found) == f"no login for {name} ({user}) with {token} at plain"
+    text = "no login for anna-maria (anna) with abc at plain"
+    assert conceal(text, found) == f"no login for {name} ({user}) with {token} at plain"
 
 
 def test_what_is_very_short_is_not_concealed() -> None:

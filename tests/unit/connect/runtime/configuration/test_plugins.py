@@ -49,9 +49,9 @@ def test_other_kinds_are_found(plugins: Plugins) -> None:
 def test_an_unknown_name_is_told_with_what_is_known(plugins: Plugins, name: str) -> None:
     with pytest.raises(ConfigError) as raised:
         plugins.connectors.find(name)
-    told = str(raised.value)
-    assert told.startswith(f"Failed to find any class that implements Connector and which name matches {name}, ")
-    assert "com.example.QuietSinkConnector" in told
+    message = str(raised.value)
+    assert message.startswith(f"Failed to find any class that implements Connector and which name matches {name}, ")
+    assert "com.example.QuietSinkConnector" in message
 
 
 class ASinkConnector(SinkConnector):
