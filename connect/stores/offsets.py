@@ -52,14 +52,14 @@ class OffsetStore(CompactedTopic):
 
     def put_all(self, connector: str, changes: Sequence[Change]) -> None:
         """Write offsets, None to delete one; returns when they are acknowledged."""
-        self.send([(self._existing_key(connector, part), offset_value(offset)) for part, offset in changes])
-
-    def _existing_key(self, connector: str, partition: Partition) -> bytes:
-        """The existing key of a partition, whose fields another program may have written in another order."""
-        key = offset_key(connector, partition)
-        with self._lock:
-            found = self._offsets.get(connector, {}).get(key)
-        return found[0] if found else key
+        pairs = []
+        for partition, offset in changes:
+            key = offset_key(connector, partition)
+            # Another program may have written the fields of the key in another order.
+            with self._lock:
+                found = self._offsets.get(connector, {}).get(key)
+            pairs.append((found[0] if found else key, offset_value(offset)))
+        self.send(pairs)
 
     def _apply(self, record: IncomingRecord) -> None:
         try:

@@ -41,11 +41,14 @@ def write_connector(name: str, parent: Path, *, kind: Kind = Kind.BOTH) -> list[
         raise ConfigError(f"{folder} already exists: choose another name or another folder")
     words = {"name": name, "package": package, "Name": "".join(map(str.capitalize, package.split("_")))}
     unwanted = {Kind.SOURCE: "sink", Kind.SINK: "source", Kind.BOTH: None}[kind]
-    written = [
-        _write(folder / Template(target).substitute(words), source, words, kind)
-        for source, target in _FILES.items()
-        if unwanted is None or unwanted not in source
-    ]
+    written = []
+    for source, target in _FILES.items():
+        if unwanted is None or unwanted not in source:
+            path = folder / Template(target).substitute(words)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = _for_kind((_TEMPLATES / f"{source}.template").read_text(), kind)
+            path.write_text(Template(text).substitute(words))
+            written.append(path)
     about = folder / package / "__init__.py"
     about.write_text(f'"""Connectors of {name}."""\n')
     return sorted([*written, about])
@@ -58,13 +61,6 @@ def _package(name: str) -> str:
     if importlib.util.find_spec(package) is not None:
         raise ConfigError(f"{name!r} is the name of an installed Python package: choose another name")
     return package
-
-
-def _write(path: Path, template: str, words: dict[str, str], kind: Kind) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = _for_kind((_TEMPLATES / f"{template}.template").read_text(), kind)
-    path.write_text(Template(text).substitute(words))
-    return path
 
 
 def _for_kind(text: str, kind: Kind) -> str:

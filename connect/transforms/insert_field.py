@@ -75,8 +75,10 @@ class InsertField(SideTransform):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        self._typed = tuple(_insertions(self.config, timestamp=_timestamp))
-        self._untyped = tuple(_insertions(self.config, timestamp=lambda record: record.timestamp_ms))
+        self._typed = tuple(
+            _insertions(self.config, lambda r: None if r.timestamp_ms is None else timestamp_at(r.timestamp_ms))
+        )
+        self._untyped = tuple(_insertions(self.config, lambda record: record.timestamp_ms))
         self._plans = Memo(self._plan)
 
     @override
@@ -98,7 +100,7 @@ class InsertField(SideTransform):
         return _Plan(updated, defaults_of(schema, replace_null=self.config.replace_null_with_default))
 
 
-def _insertions(options: InsertFieldConfig, *, timestamp: Callable[[Record], Value]) -> Iterable[_Insertion]:
+def _insertions(options: InsertFieldConfig, timestamp: Callable[[Record], Value]) -> Iterable[_Insertion]:
     static = unstripped(options, "static.value", default="")
     wanted: tuple[tuple[str | None, Schema, Callable[[Record], Value]], ...] = (
         (options.topic_field, STRING_SCHEMA, lambda record: record.topic),
@@ -118,10 +120,6 @@ def _offset(record: Record) -> int:
     if not isinstance(record, SinkRecord):
         raise DataError("Offset insertion is only supported for sink connectors, record is of type: SourceRecord")
     return record.offset
-
-
-def _timestamp(record: Record) -> Value:
-    return None if record.timestamp_ms is None else timestamp_at(record.timestamp_ms)
 
 
 def _insert(value: Struct, insertions: tuple[_Insertion, ...], *, record: Record) -> Struct:

@@ -61,9 +61,8 @@ class MaskField(SideTransform):
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
         if schema is None:
-            return None, change_map(
-                require_map(value, _PURPOSE), self._tree, change=lambda item, _: _mask(None, self._replacement, item)
-            )
+            whole, replacement = require_map(value, _PURPOSE), self._replacement
+            return None, change_map(whole, self._tree, change=lambda item, _: _mask(None, replacement, item))
         struct = require_struct(value, _PURPOSE)
         return schema, self._plans[schema].change(struct)
 

@@ -12,12 +12,7 @@ from connect.runtime.leading.supervisor import Supervisor
 def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes of one worker."""
     routes = APIRouter(prefix="/connectors/{connector}", tags=["offsets"], route_class=route_class)
-    _add_offsets(routes, supervisor)
-    _add_topics(routes, supervisor)
-    return routes
 
-
-def _add_offsets(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get("/offsets", response_model=OffsetsBody, responses=errors(404), operation_id="getOffsets")
     def get_offsets(connector: ConnectorName) -> Response:
         """The committed offsets of a connector."""
@@ -36,8 +31,6 @@ def _add_offsets(routes: APIRouter, supervisor: Supervisor) -> None:
         """Reset all offsets of a stopped connector."""
         return json_response({"message": supervisor.reset_offsets(connector)})
 
-
-def _add_topics(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "/topics", response_model=dict[str, TopicsView], responses=errors(403, 404), operation_id="listConnectorTopics"
     )
@@ -56,3 +49,5 @@ def _add_topics(routes: APIRouter, supervisor: Supervisor) -> None:
         """Reset the topics that a connector has used."""
         supervisor.reset_topics(connector)
         return empty(202)
+
+    return routes

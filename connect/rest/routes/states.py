@@ -18,13 +18,7 @@ OnlyFailed = Annotated[bool, Query(alias="onlyFailed", description="Whether to r
 def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes of one worker."""
     routes = APIRouter(prefix="/connectors/{connector}", tags=["states"], route_class=route_class)
-    _add_reads(routes, supervisor)
-    _add_targets(routes, supervisor)
-    _add_restarts(routes, supervisor)
-    return routes
 
-
-def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "/status", response_model=view(ConnectorStatus), responses=errors(404), operation_id="getConnectorStatus"
     )
@@ -39,8 +33,6 @@ def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
         """The state of a task."""
         return json_response(supervisor.task_status(connector, task))
 
-
-def _add_targets(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.put(
         "/pause", status_code=202, response_class=Response, responses=errors(404), operation_id="pauseConnector"
     )
@@ -63,8 +55,6 @@ def _add_targets(routes: APIRouter, supervisor: Supervisor) -> None:
         supervisor.set_target(connector, Target.STOPPED)
         return empty(204)
 
-
-def _add_restarts(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "/restart",
         status_code=202,
@@ -84,3 +74,5 @@ def _add_restarts(routes: APIRouter, supervisor: Supervisor) -> None:
         """Restart a task."""
         supervisor.restart_task(connector, task)
         return empty(204)
+
+    return routes

@@ -111,10 +111,20 @@ def definitions(section: Section) -> list[KeyInfo]:
 
 def check_section(section: Section, values: Mapping[str, str]) -> list[ConfigInfo]:
     """The keys of a section with their values and errors; `values` are without the section's prefix."""
-    return [
-        ConfigInfo(definition=definition, value=_value(option, values, name=definition.name))
-        for definition, option in zip(definitions(section), section.options.values(), strict=True)
-    ]
+    infos = []
+    for definition, option in zip(definitions(section), section.options.values(), strict=True):
+        text = next((values[key] for key in (option.key, *option.aliases) if values.get(key) is not None), None)
+        value = ValueInfo(name=definition.name, recommended_values=list(option.recommended))
+        if text is not None:
+            parsed, value.errors = _read(option, text, name=definition.name)
+            if parsed is not None:
+                value.value = HIDDEN if option.is_secret else option.kind.write(parsed)
+        else:
+            value.value = _default_text(option)
+            if option.is_required:
+                value.errors = [f'Missing required configuration "{definition.name}" which has no default value.']
+        infos.append(ConfigInfo(definition=definition, value=value))
+    return infos
 
 
 def groups_of(infos: Iterable[ConfigInfo]) -> list[str]:
@@ -125,20 +135,6 @@ def groups_of(infos: Iterable[ConfigInfo]) -> list[str]:
 
 def _default_text(option: Option) -> str | None:
     return HIDDEN if option.is_secret and option.default_text else option.default_text
-
-
-def _value(option: Option, values: Mapping[str, str], *, name: str) -> ValueInfo:
-    text = next((values[key] for key in (option.key, *option.aliases) if values.get(key) is not None), None)
-    info = ValueInfo(name=name, recommended_values=list(option.recommended))
-    if text is None:
-        info.value = _default_text(option)
-        if option.is_required:
-            info.errors = [f'Missing required configuration "{name}" which has no default value.']
-        return info
-    parsed, info.errors = _read(option, text, name=name)
-    if parsed is not None:
-        info.value = HIDDEN if option.is_secret else option.kind.write(parsed)
-    return info
 
 
 def _read(option: Option, text: str, *, name: str) -> tuple[Any, list[str]]:

@@ -73,10 +73,7 @@ class OffsetsApi:
             is_complete = self._ask(name, parsed, lambda it: _alter_sink(it, parsed.facts(name), sink_changes))
             self._alter_group(name, parsed, sink_changes)
             return message("altered", is_complete=is_complete)
-        changes = parse_source_offsets(entries)
-        is_complete = self._ask(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
-        self._write(name, parsed, changes)
-        return message("altered", is_complete=is_complete)
+        return self._change_source(name, parsed, parse_source_offsets(entries), what="altered")
 
     def reset(self, name: str, parsed: ParsedConnector) -> str:
         """Delete all offsets; returns the message for the response."""
@@ -84,9 +81,7 @@ class OffsetsApi:
             return self._reset_group(name, parsed)
         with self._stores(parsed) as stores:
             changes: SourceChanges = [(partition, None) for partition, _ in _merge(name, stores)]
-        is_complete = self._ask(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
-        self._write(name, parsed, changes)
-        return message("reset", is_complete=is_complete)
+        return self._change_source(name, parsed, changes, what="reset")
 
     def _ask(self, name: str, parsed: ParsedConnector, ask: Callable[[Connector], bool]) -> bool:
         """Let the connector check the changes; BadRequest when it rejects them."""
@@ -99,7 +94,8 @@ class OffsetsApi:
 
     # --- sources ---
 
-    def _write(self, name: str, parsed: ParsedConnector, changes: SourceChanges) -> None:
+    def _change_source(self, name: str, parsed: ParsedConnector, changes: SourceChanges, *, what: str) -> str:
+        is_complete = self._ask(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
         desired = self._services.configs.desired(name)
         if parsed.traits.is_exactly_once and desired is not None and desired.fenced_tasks:
             # A task that still runs somewhere must not write its offsets after ours.
@@ -113,6 +109,7 @@ class OffsetsApi:
                 if chosen:
                     store.put_all(name, chosen)
                     store.refresh()
+        return message(what, is_complete=is_complete)
 
     @contextmanager
     def _stores(self, parsed: ParsedConnector) -> Iterator[list[OffsetStore]]:

@@ -145,19 +145,15 @@ class ExtractNewRecordState(Transform):
         elif self._mode.on_delete == "drop":
             return None
         else:
-            row = record.value.get(BEFORE)
-            schema, value = self._extract_deleted(record, row)
+            row, schema, value = record.value.get(BEFORE), None, None
+            if self._rewrites and row is not None:
+                schema, value = self._extract(record, row, is_deleted=True)
+            elif record.value_schema is not None and self._mode.on_delete != "tombstone":
+                schema = record.value_schema.field(AFTER)
         topic = (text_field(row, self._route_by) if self._route_by else None) or record.topic
         headers = record.headers + self._added_headers(record)
         result = replace(record, topic=topic, value_schema=schema, value=value, headers=headers)
         return self._drop_fields(result) if self.config.drop_fields_header_name else result
-
-    def _extract_deleted(self, record: Record, row: Value) -> Side:
-        if self._rewrites and row is not None:
-            return self._extract(record, row, is_deleted=True)
-        if record.value_schema is None or self._mode.on_delete == "tombstone":
-            return None, None
-        return record.value_schema.field(AFTER), None
 
     def _extract(self, record: Record, row: Value, *, is_deleted: bool) -> Side:
         """A row with the fields added to it; a row that is not a struct, such as a document in text, is unchanged."""

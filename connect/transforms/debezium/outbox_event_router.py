@@ -129,8 +129,16 @@ class EventRouter(Transform):
         if not isinstance(route, str) or not route:
             raise DataError(f"the field {options.route_by_field} of an outbox event must be a non-empty text")
         value_schema, value = self._value(schema, row, route=route)
-        key_schema, key = self._key(schema, row)
-        headers = (Header("id", event_id, id_schema), *self._headers(schema, row))
+        key_name = options.table_field_event_key
+        if not key_name or (key_name not in row and (schema is None or schema.field(key_name) is None)):
+            key_schema, key = None if schema is None else STRING_SCHEMA, None
+        else:
+            key_schema, key = self._column(schema, key_name, row=row)
+        headers = [Header("id", event_id, id_schema)]
+        for item in self._placements:
+            if item.place == "header":
+                header_schema, header = self._column(schema, item.field, row=row)
+                headers.append(Header(item.alias, header, header_schema))
         return replace(
             record,
             topic=self._rename(route) or route,
@@ -140,7 +148,7 @@ class EventRouter(Transform):
             value_schema=value_schema,
             value=value,
             timestamp_ms=self._timestamp_ms(record, schema, row=row),
-            headers=record.headers + headers,
+            headers=(*record.headers, *headers),
         )
 
     def _column(self, schema: Schema | None, name: str, *, row: dict[str, Value]) -> Side:
@@ -153,12 +161,6 @@ class EventRouter(Transform):
             raise DataError(f"Unable to find field {name} in event")
         value = row.get(name)
         return found, found.default if value is None else value
-
-    def _key(self, schema: Schema | None, row: dict[str, Value]) -> Side:
-        name = self.config.table_field_event_key
-        if not name or (name not in row and (schema is None or schema.field(name) is None)):
-            return (None if schema is None else STRING_SCHEMA), None
-        return self._column(schema, name, row=row)
 
     def _value(self, schema: Schema | None, row: dict[str, Value], *, route: str) -> Side:
         options = self.config
@@ -175,13 +177,10 @@ class EventRouter(Transform):
             return None, value
         columns = [(item.alias, self._column(schema, item.field, row=row)[0]) for item in self._envelope]
         fields = [Field("payload", payload_schema), *(Field(name, found) for name, found in columns if found)]
-        name, version = _schema_name(schema.name, route), row.get(options.table_field_event_schema_version or "")
+        before, dot, last = (schema.name or "").rpartition(".")
+        name = route if schema.name is None else f"{before}{dot}{route}.{last}"
+        version = row.get(options.table_field_event_schema_version or "")
         return Schema(Type.STRUCT, name=name, version=version, fields=tuple(fields)), value
-
-    def _headers(self, schema: Schema | None, row: dict[str, Value]) -> tuple[Header, ...]:
-        placed = [item for item in self._placements if item.place == "header"]
-        typed = [(item.alias, self._column(schema, item.field, row=row)) for item in placed]
-        return tuple([Header(alias, value, found) for alias, (found, value) in typed])
 
     def _partition(self, row: dict[str, Value]) -> int | None:
         for item in self._placements:
@@ -230,10 +229,3 @@ def _expand_json(schema: Schema | None, payload: str) -> Side:
     except (msgspec.DecodeError, DataError, RecursionError):
         log.warning("JSON expansion failed")
         return schema, payload
-
-
-def _schema_name(original: str | None, route: str) -> str:
-    if original is None:
-        return route
-    before, dot, last = original.rpartition(".")
-    return f"{before}{dot}{route}.{last}"
