@@ -88,7 +88,7 @@ class InProcess:
                 if not task.is_alive and self._tasks.get(task.plan.id) is task:
                     del self._tasks[task.plan.id]
 
-    def owned(self) -> set[TaskId]:
+    def running_tasks(self) -> set[TaskId]:
         """The tasks that run now."""
         with self._lock:
             return {task_id for task_id, task in self._tasks.items() if task.is_alive}

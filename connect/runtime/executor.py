@@ -22,7 +22,7 @@ class Executor(Protocol):
     def stop(self, ids: Collection[TaskId]) -> None:
         """Stop these tasks, and cancel those that take too long; returns when none of them runs."""
 
-    def owned(self) -> set[TaskId]:
+    def running_tasks(self) -> set[TaskId]:
         """The tasks that run now."""
 
     def counters(self) -> dict[TaskId, TaskCounters]:

@@ -35,7 +35,7 @@ class ConnectorSuite:
                 assert item.parse(item.default_text or "") == item.default, item.key
 
     def test_the_least_configuration_is_accepted(self) -> None:
-        assert list(self.connector_class.validate(self._parsed())) == []
+        assert list(self.connector_class.validate(self._parse_config())) == []
 
     def test_each_required_key_is_asked_for_by_name(self) -> None:
         for item in self._options():
@@ -60,7 +60,7 @@ class ConnectorSuite:
 
     @pytest.mark.parametrize("tasks_max", [1, 2, 10])
     def test_it_plans_no_more_tasks_than_allowed_and_at_least_one(self, tasks_max: int) -> None:
-        connector = self._started()
+        connector = self._start_connector()
         try:
             planned = connector.task_configs(tasks_max)
         finally:
@@ -72,12 +72,12 @@ class ConnectorSuite:
 
     def test_a_connector_is_started_and_stopped_twice(self) -> None:
         for _ in range(2):
-            connector = self._started()
+            connector = self._start_connector()
             connector.stop()
             connector.stop()
 
     def test_a_connector_that_was_not_started_is_stopped(self) -> None:
-        self.connector_class(self._parsed(), FakeConnectorContext()).stop()
+        self.connector_class(self._parse_config(), FakeConnectorContext()).stop()
 
     def test_it_has_a_version_and_names(self) -> None:
         assert self.connector_class.version
@@ -88,17 +88,17 @@ class ConnectorSuite:
     def _options(self) -> list[Option]:
         return list(self.connector_class.config_class.OPTIONS.values())
 
-    def _parsed(self, changes: Mapping[str, str] | None = None) -> Config:
+    def _parse_config(self, changes: Mapping[str, str] | None = None) -> Config:
         return self.connector_class.config_class.parse({**self.config(), **(changes or {})})
 
-    def _started(self) -> Connector:
-        connector = self.connector_class(self._parsed(), FakeConnectorContext())
+    def _start_connector(self) -> Connector:
+        connector = self.connector_class(self._parse_config(), FakeConnectorContext())
         connector.start()
         return connector
 
-    def _planned(self, changes: Mapping[str, str] | None = None) -> Config:
+    def _plan_task(self, changes: Mapping[str, str] | None = None) -> Config:
         """The configuration of the first task that the connector plans."""
-        connector = self.connector_class(self._parsed(changes), FakeConnectorContext())
+        connector = self.connector_class(self._parse_config(changes), FakeConnectorContext())
         connector.start()
         try:
             return self.connector_class.config_class.parse(connector.task_configs(1)[0])

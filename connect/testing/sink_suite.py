@@ -287,4 +287,4 @@ class SinkSuite(ConnectorSuite):
                 time.sleep(0.05)
 
     def _task(self, context: FakeSinkContext, changes: Mapping[str, str] | None = None) -> SinkTask:
-        return self.connector_class.task_class(self._planned(changes), context)
+        return self.connector_class.task_class(self._plan_task(changes), context)

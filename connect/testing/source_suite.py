@@ -219,7 +219,7 @@ class SourceSuite(ConnectorSuite):
             yield batch
 
     def _task(self, context: FakeSourceContext, changes: Mapping[str, str] | None = None) -> SourceTask:
-        return self.connector_class.task_class(self._planned(changes), context)
+        return self.connector_class.task_class(self._plan_task(changes), context)
 
 
 def offsets_of(records: Iterable[SourceRecord]) -> Offsets:

@@ -170,13 +170,8 @@ def _replace(text: str | None, old: str, new: str) -> str | None:
     return text.replace(old, new)
 
 
-def _matches(text: str | None, pattern: str) -> bool:
-    """Whether a pattern (Java's) matches the whole text."""
-    return text is not None and _compiled(pattern).fullmatch(text) is not None
-
-
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return compile_pattern(pattern)
     except ConfigError as error:
@@ -201,7 +196,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "min": min,
     "max": max,
     "coalesce": lambda *values: next((value for value in values if value is not None), None),
-    "matches": _matches,
+    "matches": lambda text, pattern: text is not None and _compile(pattern).fullmatch(text) is not None,
     "startswith": lambda text, start: text is not None and text.startswith(start),
     "endswith": lambda text, end: text is not None and text.endswith(end),
     "contains": lambda whole, part: whole is not None and part in whole,

@@ -10,7 +10,7 @@ from connect.api.data import Field, Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.record import Record
 from connect.transforms.field_path import Path, value_at
-from connect.transforms.options import unstripped
+from connect.transforms.options import raw_text
 from connect.transforms.sides import Memo, Side, SideTransform
 from connect.transforms.structs import Struct, require_map, require_struct, require_struct_schema, with_fields
 
@@ -38,7 +38,7 @@ class Flatten(SideTransform):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        self._delimiter = unstripped(self.config, "delimiter", default=".")
+        self._delimiter = raw_text(self.config, "delimiter", default=".")
         self._plans = Memo(self._plan)
 
     @override

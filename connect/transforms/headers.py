@@ -12,7 +12,7 @@ from connect.api.errors import DataError
 from connect.api.record import Header
 from connect.api.transform import R, Transform
 from connect.api.values import parse
-from connect.transforms.options import FIELD_NAMES, NullConfig, unstripped
+from connect.transforms.options import FIELD_NAMES, NullConfig, raw_text
 from connect.transforms.sides import Memo, Side, Sided
 from connect.transforms.structs import (
     Defaults,
@@ -45,7 +45,7 @@ class InsertHeader(Transform):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        schema, value = parse(unstripped(self.config, "value.literal", default=""))
+        schema, value = parse(raw_text(self.config, "value.literal", default=""))
         self._added = (Header(self.config.header, value, schema),)
 
     @override

@@ -12,7 +12,7 @@ from connect.api.errors import DataError
 from connect.api.record import Record, SinkRecord
 from connect.transforms.epoch import timestamp_at
 from connect.transforms.field_path import Path, parse_path
-from connect.transforms.options import PathConfig, unstripped
+from connect.transforms.options import PathConfig, raw_text
 from connect.transforms.sides import Memo, Side, SideTransform
 from connect.transforms.structs import (
     Defaults,
@@ -101,7 +101,7 @@ class InsertField(SideTransform):
 
 
 def _insertions(options: InsertFieldConfig, timestamp: Callable[[Record], Value]) -> Iterable[_Insertion]:
-    static = unstripped(options, "static.value", default="")
+    static = raw_text(options, "static.value", default="")
     wanted: tuple[tuple[str | None, Schema, Callable[[Record], Value]], ...] = (
         (options.topic_field, STRING_SCHEMA, lambda record: record.topic),
         (options.partition_field, INT32, lambda record: record.partition),

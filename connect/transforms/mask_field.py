@@ -16,7 +16,7 @@ from connect.transforms.epoch import EPOCH
 from connect.transforms.field_changes import FieldChange, change_map, struct_changes, tree_of
 from connect.transforms.field_path import Path, parse_path
 from connect.transforms.java.numbers import float32, parse_float, wrap
-from connect.transforms.options import FIELD_NAMES, PathConfig, unstripped
+from connect.transforms.options import FIELD_NAMES, PathConfig, raw_text
 from connect.transforms.sides import Side, SideTransform
 from connect.transforms.structs import class_name, require_map, require_struct
 
@@ -54,7 +54,7 @@ class MaskField(SideTransform):
         super().__init__(config)
         options = self.config
         self._tree = tree_of(parse_path(name, options.field_syntax_version) for name in options.fields)
-        self._replacement = unstripped(options, "replacement", default="") if options.replacement else None
+        self._replacement = raw_text(options, "replacement", default="") if options.replacement else None
         replace_null = options.replace_null_with_default
         self._plans = struct_changes(self._tree, self._field_change, purpose=_PURPOSE, replace_null=replace_null)
 

@@ -27,7 +27,7 @@ class PathConfig(NullConfig):
     backticks."""
 
 
-def unstripped(config: Config, key: str, *, default: str) -> str:
+def raw_text(config: Config, key: str, *, default: str) -> str:
     """The text of an option in which leading and trailing blanks matter."""
     text = config.given.get(key)
     return default if text is None else text

@@ -27,7 +27,8 @@ class HasHeaderKey(Predicate):
 
     @override
     def test(self, record: Record) -> bool:
-        return any(header.key == self.config.name for header in record.headers)
+        name = self.config.name
+        return any(header.key == name for header in record.headers)
 
 
 class RecordIsTombstone(Predicate):

@@ -11,7 +11,7 @@ from connect.api.transform import R, Transform
 from connect.transforms.epoch import clock_at
 from connect.transforms.java.date_format import DateFormat
 from connect.transforms.java.regex import Rename, compile_pattern
-from connect.transforms.options import problems_of, unstripped
+from connect.transforms.options import problems_of, raw_text
 from connect.transforms.sides import Memo
 
 
@@ -33,7 +33,7 @@ class RegexRouterConfig(Config):
     @property
     def rename(self) -> Rename:
         """The new name of a topic, given its name."""
-        return Rename(self.regex, unstripped(self, "replacement", default=""))
+        return Rename(self.regex, raw_text(self, "replacement", default=""))
 
 
 class RegexRouter(Transform):
@@ -83,7 +83,7 @@ class TimestampRouter(Transform):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        self._format = DateFormat(unstripped(self.config, "timestamp.format", default="yyyyMMdd"), now_ms=0)
+        self._format = DateFormat(raw_text(self.config, "timestamp.format", default="yyyyMMdd"), now_ms=0)
 
     @override
     def apply(self, record: R) -> R | None:

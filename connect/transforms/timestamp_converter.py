@@ -15,7 +15,7 @@ from connect.transforms.epoch import clock_at, date_at, ms_of, time_at, timestam
 from connect.transforms.field_changes import Change, FieldChange, change_map, struct_changes, tree_of
 from connect.transforms.field_path import Path, parse_path
 from connect.transforms.java.date_format import DateFormat
-from connect.transforms.options import PathConfig, problems_of, unstripped
+from connect.transforms.options import PathConfig, problems_of, raw_text
 from connect.transforms.sides import Memo, Side, SideTransform
 from connect.transforms.structs import class_name, require_map, require_struct
 from core_broker.service.clock import SystemClock
@@ -152,7 +152,7 @@ class TimestampConverter(SideTransform):
 
 
 def _date_format(options: TimestampConverterConfig) -> DateFormat | None:
-    pattern = unstripped(options, "format", default="")
+    pattern = raw_text(options, "format", default="")
     if not pattern.strip():
         if options.target_type == "string":
             raise ConfigError("TimestampConverter requires format option to be specified when using string timestamps")

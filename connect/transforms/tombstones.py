@@ -34,8 +34,10 @@ class TombstoneHandler(Transform):
 
     @override
     def apply(self, record: R) -> R | None:
+        if record.value is not None:
+            return record
         behavior = self.config.behavior
-        if record.value is not None or behavior == "ignore":
+        if behavior == "ignore":
             return record
         if behavior == "fail":
             raise DataError(f"Tombstone record encountered and transformer is configured to fail: topic {record.topic}")

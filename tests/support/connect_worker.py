@@ -59,7 +59,7 @@ class RecordingExecutor:
         for plan in ended:
             self._tell(plan, State.UNASSIGNED)
 
-    def owned(self) -> set[TaskId]:
+    def running_tasks(self) -> set[TaskId]:
         with self._lock:
             return set(self.running)
 
@@ -67,7 +67,7 @@ class RecordingExecutor:
         return {}
 
     def close(self) -> None:
-        self.stop(self.owned())
+        self.stop(self.running_tasks())
         self._statuses.close()
 
     def fail(self, task_id: TaskId, trace: str = "it broke") -> None:

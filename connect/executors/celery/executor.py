@@ -92,7 +92,7 @@ class CeleryExecutor:
             time.sleep(_POLL_S)
             left = self._still_running(left)
 
-    def owned(self) -> set[TaskId]:
+    def running_tasks(self) -> set[TaskId]:
         """The tasks that have an owner; the last known ones when Redis does not answer."""
         return {seen.id for seen in self._see() if seen.held_s}
 

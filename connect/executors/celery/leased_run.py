@@ -21,7 +21,7 @@ _LONGEST_PAUSE_S: Final = 1.0
 _LOST_GRACE_S: Final = 0.5
 
 
-def elapsed() -> float:
+def boot_time() -> float:
     """Seconds of a clock that also runs while the machine is suspended, as leases do."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -53,7 +53,7 @@ class LeasedRun:
 
     def is_owner(self) -> bool:
         """Whether the lease is valid; the task checks this before it writes."""
-        return not self._is_lost and elapsed() < self._deadline
+        return not self._is_lost and boot_time() < self._deadline
 
     def run(self, task: RunningTask) -> None:
         """Start the task; returns when it has ended and the lease is released."""
@@ -65,7 +65,7 @@ class LeasedRun:
 
     def _renew(self, task: RunningTask) -> None:
         """Renew the lease; it is lost if Redis does not answer before it ends."""
-        asked_at = elapsed()
+        asked_at = boot_time()
         if self._is_lost or asked_at >= self._deadline:
             self._is_lost = True
             return
@@ -86,13 +86,13 @@ class LeasedRun:
             self._deadline = asked_at + self._lease_s
 
     def _steer(self, task: RunningTask) -> None:
-        if self._is_lost or self._deadline - elapsed() < self._lease_s / 3:
+        if self._is_lost or self._deadline - boot_time() < self._lease_s / 3:
             self._cancel(task, "its lease has ended")
         elif self._is_draining() or self._target is Target.STOPPED:
             if self._stopped_at is None:
-                self._stopped_at = elapsed()
+                self._stopped_at = boot_time()
                 task.stop()
-            elif elapsed() - self._stopped_at > self._graceful_s:
+            elif boot_time() - self._stopped_at > self._graceful_s:
                 self._cancel(task, "it does not stop in time")
         elif self._stopped_at is None:
             task.set_target(self._target)
@@ -101,14 +101,14 @@ class LeasedRun:
     def _cancel(self, task: RunningTask, reason: str) -> None:
         if self._cancelled_at is None:
             log.warning("task is cancelled", extra={"task": str(self._plan.id), "reason": reason})
-            self._cancelled_at = elapsed()
+            self._cancelled_at = boot_time()
             task.cancel()
 
     def _kill_if_hanging(self) -> None:
         """A thread cannot be killed alone, and must not continue when others may own its task: kill the process."""
         if self._cancelled_at is None:
             return
-        now = elapsed()
+        now = boot_time()
         is_last_moment = not self._is_lost and self._deadline - now < self._lease_s / 20
         if is_last_moment or now - self._cancelled_at > (_LOST_GRACE_S if self._is_lost else CANCEL_GRACE_S):
             log.critical("task hangs in its connector; this process ends", extra={"task": str(self._plan.id)})
@@ -116,7 +116,7 @@ class LeasedRun:
 
     def _release(self, *, has_ended: bool) -> None:
         """Release the lease; if Redis does not answer, it expires."""
-        while elapsed() < self._deadline and not self._is_lost:
+        while boot_time() < self._deadline and not self._is_lost:
             try:
                 self._leases.release(
                     self._plan.id,

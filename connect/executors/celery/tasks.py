@@ -19,7 +19,7 @@ import msgspec
 from celery import Celery, Task, signals  # type: ignore[import-untyped]  # it ships no types
 from msgspec.structs import replace
 
-from connect.executors.celery.leased_run import LeasedRun, elapsed
+from connect.executors.celery.leased_run import LeasedRun, boot_time
 from connect.executors.celery.leases import Leases, Refused, touch
 from connect.executors.hosts.parent_death import die_with_parent
 from connect.runtime.models import TaskPlan
@@ -118,7 +118,7 @@ class Slots:
     def run(self, task_id: TaskId, *, generation: int, epoch: int, worker: str) -> str:
         """Run the task if its lease is free; returns the outcome when it has ended."""
         self._services.open()  # a worker that cannot reach the cluster must not take tasks from those that can
-        leases, owner, asked_at = self._open_leases(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", elapsed()
+        leases, owner, asked_at = self._open_leases(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", boot_time()
         if self._is_draining():
             return "draining"
         claim = leases.claim(task_id, generation=generation, epoch=epoch, owner=owner)

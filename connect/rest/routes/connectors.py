@@ -30,14 +30,13 @@ Expand = Annotated[
 def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes of one worker."""
     routes = APIRouter(prefix="/connectors", tags=["connectors"], route_class=route_class)
-    _add_list(routes, supervisor)
-    _add_create(routes, supervisor)
+    _add_collection(routes, supervisor)
     _add_reads(routes, supervisor)
     _add_changes(routes, supervisor)
     return routes
 
 
-def _add_list(routes: APIRouter, supervisor: Supervisor) -> None:
+def _add_collection(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "",
         response_model=view(list[str] | dict[str, ExpandedConnector]),
@@ -58,8 +57,6 @@ def _add_list(routes: APIRouter, supervisor: Supervisor) -> None:
                 )
         return json_response(expanded)
 
-
-def _add_create(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "",
         status_code=201,

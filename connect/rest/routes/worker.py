@@ -39,15 +39,13 @@ def router(
 ) -> APIRouter:
     """The routes of one worker."""
     routes = APIRouter(route_class=route_class)
-    _add_root(routes, supervisor)
-    _add_health(routes, supervisor)
+    _add_server(routes, supervisor)
     if settings.admin_listeners:
-        _add_loggers(routes, loggers)
-        _add_levels(routes, supervisor, loggers)
+        _add_loggers(routes, supervisor, loggers)
     return routes
 
 
-def _add_root(routes: APIRouter, supervisor: Supervisor) -> None:
+def _add_server(routes: APIRouter, supervisor: Supervisor) -> None:
     commit = f"caudal-{version('caudal')}"
 
     @routes.get("/", response_model=ServerView, responses=errors(), tags=["worker"], operation_id="getServer")
@@ -55,8 +53,6 @@ def _add_root(routes: APIRouter, supervisor: Supervisor) -> None:
         """The version of this worker, and its Kafka cluster."""
         return json_response({"version": API_VERSION, "commit": commit, "kafka_cluster_id": supervisor.cluster_id()})
 
-
-def _add_health(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "/health",
         response_model=HealthView,
@@ -85,7 +81,7 @@ def _health(supervisor: Supervisor) -> tuple[str, str]:
     return (state, details) if state in _STATUSES else ("unhealthy", f"{state} {details}".strip())
 
 
-def _add_loggers(routes: APIRouter, loggers: Loggers) -> None:
+def _add_loggers(routes: APIRouter, supervisor: Supervisor, loggers: Loggers) -> None:
     @routes.get(
         "/admin/loggers",
         response_model=view(dict[str, LoggerLevel]),
@@ -108,8 +104,6 @@ def _add_loggers(routes: APIRouter, loggers: Loggers) -> None:
         """The level of a logger of this worker."""
         return json_response(loggers.level(logger))
 
-
-def _add_levels(routes: APIRouter, supervisor: Supervisor, loggers: Loggers) -> None:
     @routes.put(
         "/admin/loggers/{logger}",
         response_model=list[str],

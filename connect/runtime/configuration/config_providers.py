@@ -28,7 +28,14 @@ class ConfigProviders:
 
     def __init__(self, settings: ConnectSettings) -> None:
         options = dict(settings.config_provider_properties)
-        self._providers = {name: _make_provider(name, options) for name in settings.config_providers}
+        self._providers: dict[str, ConfigProvider] = {}
+        for name in settings.config_providers:
+            prefix = f"{name}.param."
+            parameters = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
+            try:
+                self._providers[name] = _find_class(name, options.get(f"{name}.class"))(parameters)
+            except ConfigError as error:
+                raise ConfigError(f"config.providers.{name}: {error}") from None
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
         """The same configuration with every placeholder resolved.
@@ -164,15 +171,6 @@ def _look_up(provider: ConfigProvider, key: str, place: _Placeholder) -> str:
             f"Invalid value {shown} for configuration {key}: the provider {place.provider} has no such value"
         )
     return value
-
-
-def _make_provider(name: str, options: Mapping[str, str]) -> ConfigProvider:
-    prefix = f"{name}.param."
-    parameters = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
-    try:
-        return _find_class(name, options.get(f"{name}.class"))(parameters)
-    except ConfigError as error:
-        raise ConfigError(f"config.providers.{name}: {error}") from None
 
 
 def _find_class(name: str, wanted: str | None) -> type[ConfigProvider]:

@@ -29,7 +29,14 @@ def _parts(error: BaseException) -> Iterator[str]:
     for link, joint in reversed(chain):
         if link.__traceback__ is not None:
             yield "Traceback (most recent call last):\n"
-            yield from _frames(link)
+            at = link.__traceback__
+            for _ in range(_FRAMES_MAX):
+                yield _frame(at.tb_frame.f_code, at.tb_lineno)
+                if at.tb_next is None:
+                    break
+                at = at.tb_next
+            else:
+                yield "  ...\n"
         yield from traceback.format_exception_only(link)
         yield joint
 
@@ -46,16 +53,6 @@ def _chain(error: BaseException) -> Iterator[tuple[BaseException, str]]:
             link, joint = link.__cause__, _CAUSE
         else:
             link, joint = None if link.__suppress_context__ else link.__context__, _CONTEXT
-
-
-def _frames(error: BaseException) -> Iterator[str]:
-    at = error.__traceback__
-    for _ in range(_FRAMES_MAX):
-        if at is None:
-            return
-        yield _frame(at.tb_frame.f_code, at.tb_lineno)
-        at = at.tb_next
-    yield "  ...\n"
 
 
 @lru_cache(maxsize=4096)

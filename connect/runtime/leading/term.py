@@ -292,8 +292,8 @@ class LeaderTerm:
         """Read the stores and the executor."""
         statuses, tasks = self._services.statuses, entry.observed.tasks
         if any(run.lost is not None for run in tasks.values()):
-            owned = self._services.executor.owned()  # a task that was restarted since is not lost
-            tasks = {n: replace(run, lost=None) if run.task.id in owned else run for n, run in tasks.items()}
+            running = self._services.executor.running_tasks()  # a task that was restarted since is not lost
+            tasks = {n: replace(run, lost=None) if run.task.id in running else run for n, run in tasks.items()}
         entry.observed = replace(
             entry.observed,
             tasks=tasks,
@@ -421,4 +421,4 @@ class LeaderTerm:
 
     def _stop_tasks(self) -> None:
         if self._services.lasting is None:
-            self._services.executor.stop(self._services.executor.owned())
+            self._services.executor.stop(self._services.executor.running_tasks())

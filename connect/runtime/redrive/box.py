@@ -155,13 +155,13 @@ class DeadLetterBox:
     def _route(self, name: str, config: Mapping[str, str]) -> "_Route":
         resolved = self._providers.resolve(config)
         if issubclass(self._plugins.connectors.find(resolved["connector.class"]), SinkConnector):
-            self._create_topic(name)
+            self._ensure_redrive_topic(name)
             topics = [part.strip() for part in resolved.get("topics", "").split(",") if part.strip()]
             return _ToSink(name, topics)
         source = SourceConnectorConfig.parse({**resolved, "errors.tolerance": "none", "errors.log.enable": "false"})
         return _ThroughSource(source, self._plugins, self._settings)
 
-    def _create_topic(self, name: str) -> None:
+    def _ensure_redrive_topic(self, name: str) -> None:
         admin, topic = Admin(self._settings.kafka()), redrive_topic(name)
         if topic in admin.topic_names():
             return

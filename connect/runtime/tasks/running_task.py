@@ -123,7 +123,14 @@ class RunningTask:
         except Stopped:
             self._report(State.UNASSIGNED)
         except BaseException as error:  # noqa: BLE001 - the status shows any failure
-            self._fail(error)
+            trace = self._trace(error)
+            extra = {"task": str(self.plan.id), "trace": trace}
+            if self._stopping.is_asked:
+                log.warning("the task failed while it stopped", extra=extra)
+                self._report(State.UNASSIGNED)
+            else:
+                log.error("the task failed", extra=extra)
+                self._report(State.FAILED, trace)
         else:
             self._report(State.UNASSIGNED)
 
@@ -174,16 +181,6 @@ class RunningTask:
             log.warning("the engine does not answer", extra={"task": str(self.plan.id), "error": str(error)})
         self._stopping.wait(_ENGINE_RETRIES.delay(self._outages))
         self._outages += 1
-
-    def _fail(self, error: BaseException) -> None:
-        trace = self._trace(error)
-        extra = {"task": str(self.plan.id), "trace": trace}
-        if self._stopping.is_asked:
-            log.warning("the task failed while it stopped", extra=extra)
-            self._report(State.UNASSIGNED)
-            return
-        log.error("the task failed", extra=extra)
-        self._report(State.FAILED, trace)
 
     def _trace(self, error: BaseException) -> str:
         return conceal(stack_trace(error), self._services.providers.secrets(self.plan.connector_config))

@@ -13,7 +13,7 @@ from connect.api.record import Record
 from connect.api.transform import R, Transform
 from connect.transforms.debezium.envelope import AFTER, BEFORE, is_envelope
 from connect.transforms.java.regex import Rename
-from connect.transforms.options import problems_of, unstripped
+from connect.transforms.options import problems_of, raw_text
 from connect.transforms.sides import Memo, Side
 from connect.transforms.structs import require_struct, require_struct_schema
 
@@ -88,11 +88,11 @@ class ByLogicalTableRouter(Transform):
 
 
 def _renames(options: ByLogicalTableRouterConfig) -> tuple[Rename, Callable[[str], str | None]]:
-    topic_replacement = unstripped(options, "topic.replacement", default="")
+    topic_replacement = raw_text(options, "topic.replacement", default="")
     rename = Rename(options.topic_regex, topic_replacement, key="topic.regex", replacement_key="topic.replacement")
     if not options.key_field_regex:
         return rename, lambda topic: topic
-    replacement = unstripped(options, "key.field.replacement", default="")
+    replacement = raw_text(options, "key.field.replacement", default="")
     keys = ("key.field.regex", "key.field.replacement")
     return rename, Rename(options.key_field_regex, replacement, key=keys[0], replacement_key=keys[1])
 

@@ -24,7 +24,7 @@ from connect.transforms.debezium.envelope import (
     text_field,
 )
 from connect.transforms.field_path import Path, value_at
-from connect.transforms.options import WORD, NullConfig, problems_of, unstripped
+from connect.transforms.options import WORD, NullConfig, problems_of, raw_text
 from connect.transforms.sides import Memo, Side
 from connect.transforms.structs import Defaults, copy_with_defaults, defaults_of, with_fields
 
@@ -89,7 +89,7 @@ class ExtractNewRecordStateConfig(NullConfig):
     def references(self, key: str) -> tuple[Reference, ...]:
         """The fields that `add.fields` or `add.headers` names."""
         texts = self.add_fields if key == "add.fields" else self.add_headers
-        return tuple(references(texts, unstripped(self, f"{key}.prefix", default="__")))
+        return tuple(references(texts, raw_text(self, f"{key}.prefix", default="__")))
 
     @override
     def problems(self) -> Iterable[Problem]:
@@ -162,7 +162,7 @@ class ExtractNewRecordState(Transform):
         if envelope is None:
             if not isinstance(row, dict):
                 return None, row
-            return None, {**row, **deleted, **_untyped(record.value, self._fields)}
+            return None, {**row, **deleted, **_values_at(record.value, self._fields)}
         plan = (self._befores if is_deleted else self._afters)[envelope]
         if plan.schema is None or not isinstance(row, dict):
             return plan.row, row
@@ -187,7 +187,7 @@ class ExtractNewRecordState(Transform):
         if not self._headers:
             return ()
         if record.value_schema is None:
-            return tuple([Header(name, value) for name, value in _untyped(record.value, self._headers).items()])
+            return tuple([Header(name, value) for name, value in _values_at(record.value, self._headers).items()])
         plan = self._header_plans[record.value_schema]
         return tuple([Header(name, value_at(record.value, path), schema) for name, path, schema in plan])
 
@@ -223,5 +223,5 @@ class ExtractNewRecordState(Transform):
         return with_fields(schema, kept)
 
 
-def _untyped(envelope: Value, wanted: tuple[Reference, ...]) -> dict[str, Value]:
+def _values_at(envelope: Value, wanted: tuple[Reference, ...]) -> dict[str, Value]:
     return {reference.name: value_at(envelope, reference.path) for reference in wanted}

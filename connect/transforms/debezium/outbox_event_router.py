@@ -18,7 +18,7 @@ from connect.transforms.debezium.envelope import AFTER, DELETE, OPERATION, UPDAT
 from connect.transforms.epoch import ms_of
 from connect.transforms.inference import schema_of
 from connect.transforms.java.regex import Rename
-from connect.transforms.options import problems_of, unstripped
+from connect.transforms.options import problems_of, raw_text
 from connect.transforms.sides import Side
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class EventRouterConfig(Config):
     @property
     def rename(self) -> Rename:
         """How the topic is derived."""
-        replacement = unstripped(self, "route.topic.replacement", default="outbox.event.${routedByValue}")
+        replacement = raw_text(self, "route.topic.replacement", default="outbox.event.${routedByValue}")
         keys = ("route.topic.regex", "route.topic.replacement")
         return Rename(self.route_topic_regex, replacement, key=keys[0], replacement_key=keys[1])
 
