@@ -50,7 +50,8 @@ class Cast(SideTransform):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        self._targets = _targets(self.config)
+        self._targets = targets = _targets(self.config)
+        self._cast_item: Callable[[Value, Path], Value] = lambda item, path: _cast(None, targets[path])(item)
         self._whole = self._targets.get(())
         self._tree = tree_of(self._targets)
         replace_null = self.config.replace_null_with_default
@@ -67,8 +68,7 @@ class Cast(SideTransform):
             whole = self._wholes[schema]
             return whole.schema, whole.change(value)
         if schema is None:
-            whole_map, targets = require_map(value, _PURPOSE), self._targets
-            return None, change_map(whole_map, self._tree, change=lambda item, path: _cast(None, targets[path])(item))
+            return None, change_map(require_map(value, _PURPOSE), self._tree, change=self._cast_item)
         plan = self._structs[schema]
         return plan.schema, plan.change(require_struct(value, _PURPOSE))
 

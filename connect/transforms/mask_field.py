@@ -1,7 +1,7 @@
 """Masks fields with the zero value of their type, or with a replacement."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Final
@@ -54,15 +54,16 @@ class MaskField(SideTransform):
         super().__init__(config)
         options = self.config
         self._tree = tree_of(parse_path(name, options.field_syntax_version) for name in options.fields)
-        self._replacement = raw_text(options, "replacement", default="") if options.replacement else None
+        replacement = raw_text(options, "replacement", default="") if options.replacement else None
+        self._mask_item: Callable[[Value, Path], Value] = lambda item, _: _mask(None, replacement, item)
+        self._replacement = replacement
         replace_null = options.replace_null_with_default
         self._plans = struct_changes(self._tree, self._field_change, purpose=_PURPOSE, replace_null=replace_null)
 
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
         if schema is None:
-            whole, replacement = require_map(value, _PURPOSE), self._replacement
-            return None, change_map(whole, self._tree, change=lambda item, _: _mask(None, replacement, item))
+            return None, change_map(require_map(value, _PURPOSE), self._tree, change=self._mask_item)
         struct = require_struct(value, _PURPOSE)
         return schema, self._plans[schema].change(struct)
 
