@@ -18,7 +18,7 @@ class ConnectError(Exception):
 
 
 class ConfigError(ConnectError):
-    """A configuration cannot work; the message names key, value and what is allowed."""
+    """A configuration is invalid; the message names the key, the value and what is allowed."""
 
     java_name = "org.apache.kafka.common.config.ConfigException"
 

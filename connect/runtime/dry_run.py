@@ -1,7 +1,7 @@
 """Shows what a configuration would do to sample records, or to dead letters.
 
-Records of a sink pass its converters and transforms; those of a source, its transforms alone, since its converters may
-register schemas. Nothing is written anywhere: the connector itself is not made.
+Records of a sink pass its converters and transforms; those of a source only its transforms, since its converters may
+register schemas. Nothing is written anywhere, and the connector itself is not created.
 """
 
 import re

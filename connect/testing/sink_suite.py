@@ -93,7 +93,7 @@ class SinkSuite(ConnectorSuite):
             assert free <= 20
             assert self.contains(records[:free])
 
-    # --- what comes twice ---
+    # --- duplicates ---
 
     def test_records_that_come_again_after_a_crash_before_the_flush_are_not_lost(self) -> None:
         records = self.records(0, 20)

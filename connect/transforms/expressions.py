@@ -117,7 +117,7 @@ def _parse(text: str) -> ast.stmt:
         raise ValueError(f"an expression may have at most {_MOST_TEXT} characters")
     translated = _TOKEN.sub(lambda found: _WORDS.get(found[0], found[0]), text).strip()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # patterns in text, such as '\d', are meant as they stand
+        warnings.simplefilter("ignore")  # patterns in text, such as '\d', are intended
         body = ast.parse(translated).body
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
         raise ValueError("must be a single expression")

@@ -80,14 +80,14 @@ class SinkWork(Work):
         """The next offset of each partition, of records that were put."""
         self._committed: dict[TopicPartition, int] = {}
         self._first: dict[TopicPartition, int] = {}
-        """Where reading began, for partitions without a commit."""
+        """Where reading started, for partitions without a commit."""
         self._batch: Sequence[IncomingRecord] = ()
-        """What was read last, without the partitions that were taken since."""
+        """The records read last, without those of partitions that were revoked since."""
         self._held: set[TopicPartition] = set()
-        """The batch's partitions that were never taken since: given again, they begin anew at what is committed."""
+        """The batch's partitions that were not revoked since; one that came back starts at its commit."""
         self._callback_error: Exception | None = None
         self._is_careful = False
-        """Set when a flush failed: batches are then put and flushed one by one, to find whose fault it is."""
+        """Set when a flush failed: batches are then put and flushed one by one, to find the cause."""
         self._client = GroupConsumer(
             self._settings,
             group_id=self._group,
@@ -95,7 +95,7 @@ class SinkWork(Work):
             properties={},
         )
 
-    # --- life ---
+    # --- start and stop ---
 
     @override
     def start(self) -> None:
