@@ -69,7 +69,7 @@ class ConnectProcess(ServiceProcess):
         self.json("DELETE", f"/connectors/{name}")
 
     def status(self, name: str) -> Any:
-        """How a connector fares."""
+        """The status of a connector."""
         return self.json("GET", f"/connectors/{name}/status")
 
     def wait_for(self, name: str, state: str, *, tasks: int | None = None) -> Any:

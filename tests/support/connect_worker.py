@@ -234,7 +234,7 @@ class Worker:
         return self
 
     def states(self, name: str) -> tuple[State, list[State]]:
-        """How a connector and its tasks fare."""
+        """The states of a connector and its tasks."""
         status = self.supervisor.status(name)
         return status.connector.state, [task.state for task in status.tasks]
 
