@@ -18,14 +18,14 @@ def main() -> int:
 
 
 def run(settings: ConnectSettings) -> int:
-    """Run a worker until it is told to stop."""
-    from connect.app import run as run_worker  # a Celery worker below needs none of its web server
+    """Run a worker until it is stopped."""
+    from connect.app import run as run_worker  # the Celery worker below does not need its web server
 
     return run_worker(settings)
 
 
 def run_tasks(settings: ConnectSettings, *, options: Sequence[str] = ()) -> int:
-    """Be a Celery worker for tasks until it is told to stop; options are those of `celery worker`."""
+    """Run as a Celery worker until it is stopped; options are those of `celery worker`."""
     from connect.executors.celery.worker import run as run_celery_worker
 
     return run_celery_worker(settings, options=options)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -17,7 +18,6 @@ from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.executor import Executor
 from connect.runtime.leading.supervisor import Supervisor
-from connect.runtime.models import ConnectorStatus
 from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.client.errors import ClientError
@@ -34,7 +34,7 @@ _PAUSE_SECONDS = 0.02
 
 
 def run(settings: ConnectSettings) -> int:
-    """Run a worker until it is told to stop; the exit code is the process's."""
+    """Run a worker until it is stopped; returns the exit code of the process."""
     try:
         return lifecycle.run(
             running(settings), name="connect", loop_factory=uvloop.new_event_loop, waits_for_others=True
@@ -46,10 +46,10 @@ def run(settings: ConnectSettings) -> int:
 
 @asynccontextmanager
 async def running(settings: ConnectSettings) -> AsyncIterator[Mapping[str, str]]:
-    """A worker for as long as the block lasts; gives its endpoints."""
+    """A worker for as long as the block lasts; yields its endpoints."""
     late = LateApplication("The worker is starting.")
     async with serving(late, settings) as urls:
-        worker = Worker(settings, url=advertised(settings, urls[0]))
+        worker = Worker(settings, url=advertised_url(settings, urls[0]))
         late.application = worker.application()
         try:
             await asyncio.to_thread(worker.supervisor.start)
@@ -85,7 +85,7 @@ class Worker:
         )
 
     def application(self) -> Application:
-        """The REST API; to be made inside the event loop that serves it."""
+        """The REST API; must be made inside the event loop that serves it."""
         return application(
             self.supervisor,
             settings=self._settings,
@@ -101,26 +101,18 @@ class Worker:
         self._letters.close()
 
     def _read_new_topic(self, name: str) -> None:
-        """Tasks choose their topics when they start."""
+        """Restart the tasks: they choose their topics when they start."""
         for task in self.supervisor.status(name).tasks:
             self.supervisor.restart_task(name, task.id)
 
     def _collect(self) -> Iterable[Family]:
         tasks = {(task.connector, str(task.task)): it for task, it in self._executor.counters().items()}
-        return families(tasks, self._states())
-
-    def _states(self) -> Mapping[tuple[str, str], int]:
-        counted: dict[tuple[str, str], int] = {}
+        states: Counter[tuple[str, str]] = Counter()
         for name in self.supervisor.connectors():
-            for key in _keys(self.supervisor.status(name)):
-                counted[key] = counted.get(key, 0) + 1
-        return counted
-
-
-def _keys(status: ConnectorStatus) -> Iterable[tuple[str, str]]:
-    yield "connector", status.connector.state.value
-    for task in status.tasks:
-        yield "task", task.state.value
+            status = self.supervisor.status(name)
+            states["connector", status.connector.state.value] += 1
+            states.update(("task", task.state.value) for task in status.tasks)
+        return families(tasks, states)
 
 
 def _executor(settings: ConnectSettings) -> Executor:
@@ -134,14 +126,14 @@ def _executor(settings: ConnectSettings) -> Executor:
 
 
 def _wait_for_leader(supervisor: Supervisor) -> None:
-    """Wait until somebody leads, as nothing can be created before; not for ever, as others may be slow."""
+    """Wait for a leader, without which nothing can be created; not for ever, since other workers may be slow."""
     deadline = time.monotonic() + _ELECTION_SECONDS
     while not supervisor.is_leader and supervisor.leader_url is None and time.monotonic() < deadline:
         time.sleep(_PAUSE_SECONDS)
 
 
-def advertised(settings: ConnectSettings, url: str) -> str:
-    """Where other workers reach this one: by its name if it listens at every address, else where it listens."""
+def advertised_url(settings: ConnectSettings, url: str) -> str:
+    """The URL for other workers: this machine's name if the worker listens at every address, else the listener's."""
     listener, taken = urlsplit(settings.listeners[0]), urlsplit(url)
     is_everywhere = listener.hostname in (None, "0.0.0.0", "::")
     own = socket.gethostname() if is_everywhere else listener.hostname

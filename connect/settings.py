@@ -1,4 +1,4 @@
-"""What an operator may change about a Connect worker, in the names that Kafka Connect uses where it has one."""
+"""The settings of a Connect worker, with Kafka Connect's names where it has them."""
 
 from collections.abc import Iterable
 
@@ -35,25 +35,25 @@ _FACTOR = Check(accepts=lambda value: value == -1 or value >= 1, allowed="-1 (th
 
 
 class ConnectSettings(WebSettings):
-    """What an operator may change about a Connect worker."""
+    """The settings of a Connect worker."""
 
     IGNORED = {
-        "access.control.*": "browsers of other origins are not served",
-        "config.storage.partitions": "the topic of configurations has one partition, always",
-        "confluent.*": "it is about Confluent's licence and telemetry",
-        "connect.protocol": "workers choose a leader through the group of group.id",
-        "inter.worker.*": "workers share nothing but topics: no keys are exchanged",
-        "internal.key.converter*": "it is JSON, always",
-        "internal.value.converter*": "it is JSON, always",
+        "access.control.*": "cross-origin requests are not supported",
+        "config.storage.partitions": "the config topic always has one partition",
+        "confluent.*": "it is for Confluent's licence and telemetry",
+        "connect.protocol": "workers elect a leader through the group of group.id",
+        "inter.worker.*": "workers only share topics: they exchange no keys",
+        "internal.key.converter*": "it is always JSON",
+        "internal.value.converter*": "it is always JSON",
         "metric.reporters": "metrics are served at /metrics",
         "metrics.*": "metrics are served at /metrics",
         "offset.storage.file.filename": "offsets are kept in offset.storage.topic",
         "plugin.discovery": "plugins are Python entry points",
-        "plugin.path": "plugins are Python entry points: install the package that brings them",
+        "plugin.path": "plugins are Python entry points: install their package",
         "rest.extension.classes": "Java classes cannot be loaded",
-        "scheduled.rebalance.max.delay.ms": "tasks of a lost worker are started elsewhere at once",
-        "worker.sync.timeout.ms": "workers read the topic of configurations on their own",
-        "worker.unsync.backoff.ms": "workers read the topic of configurations on their own",
+        "scheduled.rebalance.max.delay.ms": "tasks of a lost worker start elsewhere at once",
+        "worker.sync.timeout.ms": "every worker reads the config topic",
+        "worker.unsync.backoff.ms": "every worker reads the config topic",
     }
     REFUSED = {
         "ssl.keystore.*": "use ssl.certificate.location and ssl.key.location, with PEM files",
@@ -61,137 +61,136 @@ class ConnectSettings(WebSettings):
     }
 
     listeners: tuple[str, ...] = setting(LIST, default=("http://:8083",))
-    """Where HTTP is served: `http://host:port` or `https://host:port`, several separated by commas. An empty host
-    means every address, port 0 any free port."""
+    """The addresses of the REST API: `http://host:port` or `https://host:port`, several separated by commas. An empty
+    host means every address, port 0 any free port."""
     admin_listeners: str = setting(STRING, default="listeners", check=_ADMIN)
-    """Not set: `/admin` is served where everything else is; empty: it is not served at all."""
+    """Not set: `/admin` is served on all listeners; empty: it is not served at all."""
     rest_advertised_host_name: str = setting(STRING, default="")
-    """The name under which other workers and users find this one; not set: the first listener's host, or the machine's
-    name where that is empty."""
+    """The host name of this worker for other workers and users; not set: the first listener's host, or the machine's
+    name if that is empty."""
     rest_advertised_port: int | None = setting(optional(INT), default=None, check=between(1, 65535))
-    """The port under which they find it; not set: that of the first listener."""
+    """The port of this worker for other workers and users; not set: that of the first listener."""
     rest_request_timeout_ms: int = setting(INT, default=90_000, check=at_least(1000))
-    """How long a request may take in this worker before it is answered with 500."""
+    """How long a request may take in this worker before it fails with status 500."""
 
     bootstrap_servers: tuple[str, ...] = setting(LIST, default=("localhost:9092",), check=not_empty())
-    """Where to find the Kafka cluster: `host:port`, several separated by commas."""
+    """The addresses of the Kafka cluster: `host:port`, several separated by commas."""
     kafka_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
     """How long one call to the cluster may take, once a broker is connected."""
     client_properties: Properties = gathered("client.", default=())
-    """Any property of librdkafka for all that speaks to the cluster: `client.security.protocol`, ..."""
+    """Any property of librdkafka for all clients of the cluster: `client.security.protocol`, ..."""
     producer_properties: Properties = gathered("producer.", default=())
-    """Any property of librdkafka for producers of sources and dead letters."""
+    """Any property of librdkafka for the producers of sources and dead letters."""
     consumer_properties: Properties = gathered("consumer.", default=())
-    """Any property of librdkafka for consumers of sinks."""
+    """Any property of librdkafka for the consumers of sinks."""
     admin_properties: Properties = gathered("admin.", default=())
     """Any property of librdkafka for creating topics."""
 
     group_id: str = setting(STRING, default="connect-cluster", check=not_empty())
-    """Workers of the same name work together: one leads, the others stand by or carry tasks."""
+    """Workers with the same group id work together: one leads, the others stand by or run tasks."""
     session_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
-    """After how long a worker that says nothing is lost."""
+    """A worker without a heartbeat for this long is considered lost."""
     heartbeat_interval_ms: int = setting(INT, default=3_000, check=at_least(1))
-    """How often a worker says that it lives."""
+    """How often a worker sends a heartbeat."""
     config_storage_topic: str = setting(STRING, default="connect-configs", check=not_empty())
-    """The topic that keeps what connectors are to do."""
+    """The topic for the configurations and target states of connectors."""
     config_storage_replication_factor: int = setting(SHORT, default=-1, check=_FACTOR)
-    """How many copies of it, when this worker creates it."""
+    """Its replication factor when this worker creates it."""
     offset_storage_topic: str = setting(STRING, default="connect-offsets", check=not_empty())
-    """The topic that keeps how far sources have read."""
+    """The topic for the offsets of sources."""
     offset_storage_partitions: int = setting(INT, default=25, check=at_least(1))
-    """How many partitions it gets, when this worker creates it."""
+    """The number of its partitions when this worker creates it."""
     offset_storage_replication_factor: int = setting(SHORT, default=-1, check=_FACTOR)
-    """How many copies of it, when this worker creates it."""
+    """Its replication factor when this worker creates it."""
     status_storage_topic: str = setting(STRING, default="connect-status", check=not_empty())
-    """The topic that keeps how connectors and tasks fare."""
+    """The topic for the states of connectors and tasks."""
     status_storage_partitions: int = setting(INT, default=5, check=at_least(1))
-    """How many partitions it gets, when this worker creates it."""
+    """The number of its partitions when this worker creates it."""
     status_storage_replication_factor: int = setting(SHORT, default=-1, check=_FACTOR)
-    """How many copies of it, when this worker creates it."""
+    """Its replication factor when this worker creates it."""
 
     redrive_storage_topic: str = setting(STRING, default="connect-redriven", check=not_empty())
-    """The topic that keeps which dead letters were sent again, so that none is twice."""
+    """The topic that records which dead letters were redriven, so that none is redriven twice."""
 
     key_converter: str = setting(STRING, default=_JSON)
-    """How keys of records are read and written, unless a connector says otherwise."""
+    """The converter for keys of records, unless a connector has its own."""
     key_converter_properties: Properties = gathered("key.converter.", default=())
     """Its options, such as `key.converter.schemas.enable`."""
     value_converter: str = setting(STRING, default=_JSON)
-    """How values of records are read and written, unless a connector says otherwise."""
+    """The converter for values of records, unless a connector has its own."""
     value_converter_properties: Properties = gathered("value.converter.", default=())
     """Its options, such as `value.converter.schema.registry.url`."""
     header_converter: str = setting(STRING, default=_SIMPLE_HEADERS)
-    """How headers of records are read and written, unless a connector says otherwise."""
+    """The converter for headers of records, unless a connector has its own."""
     header_converter_properties: Properties = gathered("header.converter.", default=())
     """Its options."""
 
     config_providers: tuple[str, ...] = setting(LIST, default=("file", "env", "dir"))
-    """Names of the providers that connectors may take values from, as in `${file:/run/secrets/db:password}`."""
+    """Names of the providers for placeholders in configurations, such as `${file:/run/secrets/db:password}`."""
     config_provider_properties: Properties = gathered("config.providers.", default=())
     """Their classes and options, such as `config.providers.file.param.allowed.paths`."""
     connector_client_config_override_policy: str = setting(
         STRING, default="All", check=one_of("All", "None", "Principal", "Allowlist")
     )
-    """Which properties of clients connectors may set (`producer.override.…`, `consumer.override.…`,
+    """Which client properties connectors may override (`producer.override.…`, `consumer.override.…`,
     `admin.override.…`)."""
     connector_client_config_override_allowlist: tuple[str, ...] = setting(LIST, default=())
-    """Those that the policy Allowlist allows."""
+    """The properties that the policy Allowlist allows."""
 
     spark_properties: Properties = gathered("spark.", default=())
-    """For connectors that let Spark work: where its data and tables are (`spark.caudal.…`), its master, and any
-    property of Spark's own."""
+    """For connectors that use Spark: the location of its data and tables (`spark.caudal.…`), its master, and any other
+    property of Spark."""
 
     offset_flush_interval_ms: int = setting(LONG, default=10_000, check=at_least(1))
-    """How often sources note how far they are, and sinks commit."""
+    """How often sources and sinks commit offsets."""
     offset_flush_timeout_ms: int = setting(LONG, default=5_000, check=at_least(1))
-    """How long that may take before it is tried again later."""
+    """How long a commit may take before it is retried later."""
     exactly_once_source_support: str = setting(
         STRING, default="requested", check=one_of("disabled", "preparing", "requested", "enabled")
     )
-    """Whether sources write records and offsets in transactions: never, for connectors that say
-    `exactly.once.support=required`, or for all."""
+    """Whether sources write records and offsets in transactions: never, for connectors with
+    `exactly.once.support=required`, or always."""
     topic_creation_enable: bool = setting(BOOLEAN, default=True)
     """Whether sources may create their topics (`topic.creation.…` of the connector)."""
     topic_tracking_enable: bool = setting(BOOLEAN, default=True)
-    """Whether it is noted which topics a connector uses."""
+    """Whether to track which topics a connector uses."""
     topic_tracking_allow_reset: bool = setting(BOOLEAN, default=True)
-    """Whether that may be forgotten on request."""
+    """Whether that may be reset on request."""
     task_shutdown_graceful_timeout_ms: int = setting(LONG, default=5_000, check=at_least(0))
-    """How long tasks may take to stop before they are left to themselves."""
+    """How long tasks may take to stop before they are cancelled."""
 
     executor: str = setting(STRING, default="in_process", check=one_of("in_process", "celery"))
-    """Where tasks run: in this worker and processes of its own, or on Celery workers."""
+    """Where tasks run: in this worker and its own processes, or on Celery workers."""
     task_processes: int = setting(INT, default=-1, check=between(-1, 256))
-    """How many processes this worker's tasks are spread over: 0 for threads of the worker alone, -1 for one per
-    processor."""
+    """How many processes run this worker's tasks: 0 for threads in the worker only, -1 for one per processor."""
     celery_broker_url: str = setting(STRING, default="redis://localhost:6379/0", sensitive=True)
-    """The Redis that Celery workers listen to, and that keeps who owns which task."""
+    """The Redis with the queue of the Celery workers and the owners of tasks."""
     celery_queue: str = setting(STRING, default="connect", check=not_empty())
-    """The queue of those workers; never share it with other programs."""
+    """The queue of the Celery workers; do not share it with other programs."""
     celery_lease_ms: int = setting(INT, default=10_000, check=at_least(1000))
-    """For how long a Celery worker owns a task without saying that it lives."""
+    """How long a Celery worker owns a task without renewing its lease."""
 
     @property
     def address(self) -> str:
-        """Where the cluster is looked for."""
+        """The addresses of the cluster."""
         return ",".join(self.bootstrap_servers)
 
     def kafka(self, properties: Properties = (), *, client_id: str = "caudal-connect") -> ClientSettings:
-        """How to reach the cluster; `properties` are those of one kind of client."""
+        """The settings of a client; `properties` are those of its kind."""
         return ClientSettings(
             bootstrap_servers=self.address,
             client_id=client_id,
             timeout_ms=self.kafka_timeout_ms,
-            # librdkafka writes to stderr past our log; what matters of it, the worker logs itself.
+            # librdkafka logs to stderr; the worker logs what matters itself.
             properties={"log_level": "2", **dict(self.client_properties), **dict(properties)},
         )
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """A topic keeps one thing alone."""
+        """Each topic has a single purpose."""
         yield from super().problems()
         topics = [self.config_storage_topic, self.offset_storage_topic, self.status_storage_topic]
         topics.append(self.redrive_storage_topic)
         if len(set(topics)) < len(topics):
-            reason = "the topics of configs, offsets, status and redriven letters must be four"
+            reason = "the topics for configs, offsets, statuses and redriven letters must be different"
             yield Problem(key="config.storage.topic", value=self.config_storage_topic, reason=reason)

@@ -1,1 +1,1 @@
-"""All that an author of connectors, converters and transforms imports."""
+"""Everything that authors of connectors, converters and transforms import."""

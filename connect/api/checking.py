@@ -1,7 +1,7 @@
-"""Whether a value is what its schema says; and the schema of a value that came without one."""
+"""Checks values against their schemas, and infers the schema of a value without one."""
 
 import datetime as dt
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Final, NoReturn
 
@@ -29,11 +29,18 @@ from connect.api.errors import DataError
 from connect.api.logical import days_of, milliseconds_of, scale_of, unscaled
 
 Checker = Callable[[Value, str], None]
-"""Takes a value and what to call it; raises DataError."""
+"""Takes a value and its name for messages; raises DataError."""
 
 _MOST_CHECKERS: Final = 1000
 _MOST_NESTED: Final = 100
 _INTEGER_BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+_PLAIN: Final[dict[Type, tuple[type, ...]]] = {
+    Type.FLOAT32: (float,),
+    Type.FLOAT64: (float,),
+    Type.BOOLEAN: (bool,),
+    Type.STRING: (str,),
+    Type.BYTES: (bytes, bytearray, memoryview),
+}
 _SCHEMAS: Final[dict[type, Schema]] = {
     str: STRING,
     bool: BOOLEAN,
@@ -47,16 +54,17 @@ _checkers: dict[Schema, Checker] = {}
 
 
 def check(schema: Schema | None, value: Value, *, field: str = "") -> None:
-    """Raise DataError when a value does not fit its schema; `field` is what to call it. Without a schema all fits."""
+    """Raise DataError when a value does not fit its schema; `field` is its name. Without a schema every value fits."""
     if schema is not None:
         checker_of(schema)(value, field)
 
 
 def checker_of(schema: Schema) -> Checker:
-    """What `check` does for one schema, for those who call it often."""
+    """The `check` of one schema, for callers that check many values."""
     checker = _checkers.get(schema)
     if checker is None:
-        checker = _compile(schema)
+        required = _compile_required(schema)
+        checker = _nullable(required) if schema.optional else required
         if len(_checkers) >= _MOST_CHECKERS:
             _checkers.clear()
         _checkers[schema] = checker
@@ -64,7 +72,7 @@ def checker_of(schema: Schema) -> Checker:
 
 
 def schema_of(value: Value, *, _depth: int = 0) -> Schema | None:
-    """The schema of a value that came without one; None for null and where the parts have nothing in common."""
+    """The schema of a value without one; None for null and for collections of mixed types."""
     if type(value) is int:
         return INT64 if -(1 << 63) <= value < 1 << 63 else None
     if isinstance(value, Decimal):
@@ -88,11 +96,6 @@ def _common(values: Collection[Value], depth: int) -> Schema | None:
     return common.as_optional() if common and len(schemas) < len(values) else common
 
 
-def _compile(schema: Schema) -> Checker:
-    required = _compile_required(schema)
-    return _nullable(required) if schema.optional else required
-
-
 def _nullable(required: Checker) -> Checker:
     def check_nullable(value: Value, field: str) -> None:
         if value is not None:
@@ -102,30 +105,31 @@ def _nullable(required: Checker) -> Checker:
 
 
 def _compile_required(schema: Schema) -> Checker:
-    if schema.name in _LOGICAL:
-        return _LOGICAL[schema.name](schema)
+    if schema.name == DECIMAL_NAME:
+        scale = scale_of(schema)
+        return _logical(schema, Decimal, lambda value: unscaled(value, scale))
+    if schema.name == DATE_NAME:
+        return _logical(schema, dt.date, days_of)
+    if schema.name == TIMESTAMP_NAME:
+        return _logical(schema, dt.datetime, milliseconds_of)
+    if schema.name == TIME_NAME:
+        return _instance(schema, (dt.time,))
     if schema.type in _INTEGER_BITS:
         return _integer(schema)
     if schema.type in _PLAIN:
-        return _plain(schema)
+        return _instance(schema, _PLAIN[schema.type])
     return {Type.ARRAY: _array, Type.MAP: _map, Type.STRUCT: _struct}[schema.type](schema)
 
 
 def _refuse(schema: Schema, value: Value, field: str) -> NoReturn:
-    told = f': "{field}"' if field else ""
+    """The message shows the type of a value, and the value, which may be secret or long, only if it is an integer."""
+    shown_field = f': "{field}"' if field else ""
     if value is None:
-        raise DataError(f"Invalid value: null used for required field{told}, schema type: {schema.type.name}")
-    place = f" for field{told}" if field else ""
-    raise DataError(f"Invalid object for schema type {_name(schema)}: {_shown(value)}{place}")
-
-
-def _name(schema: Schema) -> str:
-    return f"{schema.type.name} ({schema.name})" if schema.name else schema.type.name
-
-
-def _shown(value: Value) -> str:
-    """The kind of a value; the value itself, which may be secret or long, only when it is a whole number."""
-    return f"{type(value).__name__} {value}"[:60] if type(value) is int else type(value).__name__
+        raise DataError(f"Invalid value: null used for required field{shown_field}, schema type: {schema.type.name}")
+    name = f"{schema.type.name} ({schema.name})" if schema.name else schema.type.name
+    shown = f"int {value}"[:60] if type(value) is int else type(value).__name__
+    place = f" for field{shown_field}" if field else ""
+    raise DataError(f"Invalid object for schema type {name}: {shown}{place}")
 
 
 def _integer(schema: Schema) -> Checker:
@@ -139,69 +143,25 @@ def _integer(schema: Schema) -> Checker:
     return check_integer
 
 
-_PLAIN: Final[dict[Type, tuple[type, ...]]] = {
-    Type.FLOAT32: (float,),
-    Type.FLOAT64: (float,),
-    Type.BOOLEAN: (bool,),
-    Type.STRING: (str,),
-    Type.BYTES: (bytes, bytearray, memoryview),
-}
-
-
-def _plain(schema: Schema) -> Checker:
-    allowed = _PLAIN[schema.type]
+def _instance(schema: Schema, allowed: tuple[type, ...]) -> Checker:
     usual = allowed[0]
 
-    def check_plain(value: Value, field: str) -> None:
+    def check_instance(value: Value, field: str) -> None:
         if type(value) is not usual and not isinstance(value, allowed):
             _refuse(schema, value, field)
 
-    return check_plain
+    return check_instance
 
 
-def _decimal(schema: Schema) -> Checker:
-    scale = scale_of(schema)
+def _logical(schema: Schema, kind: type, convert: Callable[[Value], object]) -> Checker:
+    """`convert` raises DataError for values that the encoding of the logical type cannot hold."""
 
-    def check_decimal(value: Value, field: str) -> None:
-        if not isinstance(value, Decimal):
+    def check_logical(value: Value, field: str) -> None:
+        if not isinstance(value, kind):
             _refuse(schema, value, field)
-        unscaled(value, scale)
+        convert(value)
 
-    return check_decimal
-
-
-def _date(schema: Schema) -> Checker:
-    def check_date(value: Value, field: str) -> None:
-        if not isinstance(value, dt.date):
-            _refuse(schema, value, field)
-        days_of(value)
-
-    return check_date
-
-
-def _time(schema: Schema) -> Checker:
-    def check_time(value: Value, field: str) -> None:
-        if not isinstance(value, dt.time):
-            _refuse(schema, value, field)
-
-    return check_time
-
-
-def _timestamp(schema: Schema) -> Checker:
-    def check_timestamp(value: Value, field: str) -> None:
-        if not isinstance(value, dt.datetime):
-            _refuse(schema, value, field)
-        milliseconds_of(value)
-
-    return check_timestamp
-
-
-_LOGICAL: Final[dict[str | None, Callable[[Schema], Checker]]] = {
-    DECIMAL_NAME: _decimal,
-    DATE_NAME: _date,
-    TIME_NAME: _time,
-    TIMESTAMP_NAME: _timestamp,
-}
+    return check_logical
 
 
 def _array(schema: Schema) -> Checker:
@@ -236,27 +196,20 @@ def _map(schema: Schema) -> Checker:
 
 def _struct(schema: Schema) -> Checker:
     names = frozenset(schema.by_name)
-    checks = [(field.name, _field(field.schema)) for field in schema.fields]
+    # A field with a default may be null, too.
+    checks = [
+        (f.name, checker_of(f.schema) if f.schema.default is None else _nullable(_compile_required(f.schema)))
+        for f in schema.fields
+    ]
 
     def check_struct(value: Value, field: str) -> None:
         if not isinstance(value, dict):
             _refuse(schema, value, field)
         if not names.issuperset(value):
-            raise DataError(f"{_unknown(value, schema)} is not a valid field name")
+            unknown = min(str(key) for key in value if key not in names)
+            raise DataError(f"{unknown} is not a valid field name")
         get = value.get
         for name, check_field in checks:
             check_field(get(name), name)
 
     return check_struct
-
-
-def _field(schema: Schema) -> Checker:
-    """A field may be null when it has a default, too."""
-    if schema.default is None:
-        return checker_of(schema)
-    return _nullable(_compile_required(schema))
-
-
-def _unknown(value: dict[Value, Value], schema: Schema) -> str:
-    unknown: Sequence[str] = sorted(str(key) for key in value if key not in schema.by_name)
-    return unknown[0]

@@ -1,12 +1,12 @@
-"""Options of connectors, converters and transforms: declared once, checked, documented and shown by the REST API.
+"""Options of connectors, converters and transforms: one declaration to check, document and show them.
 
     class FileConfig(Config):
         file: str = option(STRING, importance=Importance.HIGH)
         '''The file to read.'''
         batch_size: int = option(INT, default=2000, check=at_least(1))
-        '''Most lines that are read at once.'''
+        '''The most lines to read at once.'''
 
-The key of `batch_size` is `batch.size`. An option without a default must be given. The docstring is its help.
+The key of `batch_size` is `batch.size`. An option without a default is required. The docstring is its help.
 """
 
 from collections.abc import Iterable, Mapping
@@ -84,7 +84,7 @@ REQUIRED: Final = _Required()
 
 
 class Importance(StrEnum):
-    """How much somebody who sets up a connector should care."""
+    """How much attention an option deserves from the user who sets up a connector."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -92,7 +92,7 @@ class Importance(StrEnum):
 
 
 class Width(StrEnum):
-    """How wide a field in a form should be."""
+    """The width of a field in a form."""
 
     NONE = "NONE"
     SHORT = "SHORT"
@@ -101,7 +101,7 @@ class Width(StrEnum):
 
 
 class Problem(NamedTuple):
-    """What is wrong with one key."""
+    """An error about one key."""
 
     key: str
     message: str
@@ -113,7 +113,7 @@ class Problem(NamedTuple):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything known about one key, except its help (`Config.help_of`)."""
+    """The declaration of one key; its help is in `Config.help_of`."""
 
     name: str = ""
     key: str = ""
@@ -130,7 +130,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_required(self) -> bool:
-        """Whether the key must be given."""
+        """Whether the key must be set."""
         return self.default is REQUIRED
 
     @property
@@ -140,11 +140,11 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def default_text(self) -> str | None:
-        """The default as it would stand in a configuration."""
+        """The default as text, as in a configuration."""
         return None if self.is_required or self.default is None else self.kind.write(self.default)
 
     def parse(self, text: str) -> Any:
-        """Read one value, or raise ConfigError with key, value and what is allowed."""
+        """Parse a value; ConfigError names the key, the value and what is allowed."""
         try:
             value = self.kind.read(text.strip())
         except ValueError as error:
@@ -191,7 +191,7 @@ def option(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(option,))
 class Config:
-    """Checked options as attributes, and all that was given, unknown keys too, in `given`."""
+    """Parsed options as attributes; `given` holds the original keys and values, unknown keys included."""
 
     OPTIONS: ClassVar[dict[str, Option]] = {}
     """Every option by its key, in the order of declaration."""
@@ -209,7 +209,7 @@ class Config:
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Self:
-        """The options among these values; ConfigError tells everything that is wrong at once."""
+        """Parse the options; the ConfigError lists everything that is wrong."""
         config, problems = cls.read(values)
         wrong = problems or list(config.problems())
         if wrong:
@@ -218,7 +218,7 @@ class Config:
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> tuple[Self, list[Problem]]:
-        """The options that can be read, and what is wrong with the others, each by itself."""
+        """Parse the options one by one: those that are valid, and the problems of the others."""
         config = cls()
         config.__dict__["given"] = values
         problems = []
@@ -230,21 +230,21 @@ class Config:
                 except ConfigError as error:
                     problems.append(Problem(key, str(error)))
             elif item.is_required:
-                told = f'Missing required configuration "{key}" which has no default value.'
-                problems.append(Problem(key, told))
+                message = f'Missing required configuration "{key}" which has no default value.'
+                problems.append(Problem(key, message))
         return config, problems
 
     def problems(self) -> Iterable[Problem]:
-        """What is wrong with these values taken together; asked only when each is right by itself."""
+        """Problems of these values in combination; called only when each value is valid by itself."""
         return ()
 
     def below(self, prefix: str) -> dict[str, str]:
-        """What was given below a prefix, without it."""
+        """The keys below a prefix and their values, without the prefix."""
         return {key.removeprefix(prefix): value for key, value in self.given.items() if key.startswith(prefix)}
 
     @classmethod
     def help_of(cls, key: str) -> str:
-        """The help of a key: the docstring under its declaration. Empty when there is none."""
+        """The help of a key: the docstring under its declaration, or empty."""
         if "_help" not in vars(cls):
             cls._help = docstrings_of(cls)
         return cls._help.get(cls.OPTIONS[key].name, "")
@@ -253,4 +253,4 @@ class Config:
 
     @override
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a configuration does not change: {name}")
+        raise AttributeError(f"a configuration is immutable: {name}")

@@ -1,4 +1,4 @@
-"""How converters are written: bytes of a topic to data, and back."""
+"""The base classes of converters: from the bytes in a topic to data, and back."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ RawHeader = tuple[str, bytes | None]
 
 
 class Converter(ABC):
-    """Reads and writes keys or values of one topic or more. May be called from one thread at a time.
+    """Reads and writes keys or values of any number of topics. Called from one thread at a time.
 
-    A record that cannot be read or written raises DataError; a registry that does not answer RetriableError.
+    Raise DataError for a record that cannot be read or written, RetriableError when a registry does not answer.
     """
 
     config_class: ClassVar[type[Config]] = Config
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Other names in configurations, Kafka Connect's class name first: it is told in headers of dead letters."""
+    """Other names in configurations, Kafka Connect's class name first: dead letters carry it in a header."""
 
     def __init__(self, config: Mapping[str, str], *, is_key: bool) -> None:
-        """`config` holds what is below `key.converter.` or `value.converter.`, without that prefix."""
+        """`config` holds the keys below `key.converter.` or `value.converter.`, without that prefix."""
 
     @abstractmethod
     def to_connect(self, topic: str, data: bytes | None, headers: Sequence[RawHeader] = ()) -> SchemaAndValue:
@@ -33,7 +33,7 @@ class Converter(ABC):
         """A value as the bytes of a record; None makes a tombstone."""
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Release everything; called once."""
 
 
 class HeaderConverter(ABC):
@@ -43,7 +43,7 @@ class HeaderConverter(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: Mapping[str, str]) -> None:
-        """`config` holds what is below `header.converter.`, without that prefix."""
+        """`config` holds the keys below `header.converter.`, without that prefix."""
 
     @abstractmethod
     def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
@@ -54,4 +54,4 @@ class HeaderConverter(ABC):
         """A header's value as bytes."""
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Release everything; called once."""

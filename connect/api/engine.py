@@ -1,8 +1,8 @@
-"""How sinks are written whose records another engine reads, converts and writes: the worker carries none of them.
+"""The base classes of sinks whose records another engine reads, converts and writes; the worker moves none of them.
 
-The task only drives: it tells the engine to begin, asks how it fares, and ends it. What the engine needs to do to
-records what a worker would do (converters, transforms, dead letters) is `EngineContext.steps`, a text that
-`connect.remote.pipeline.RemotePipeline.open` takes in any process, on any machine that has the same packages.
+The task only controls the engine: it starts it, checks on it and stops it. To process records as a worker would, with
+converters, transforms and dead letters, the engine gets `EngineContext.steps`, a text from which
+`connect.remote.pipeline.RemotePipeline.open` makes the pipeline in any process with the same packages.
 """
 
 import re
@@ -20,25 +20,24 @@ class TopicChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Which topics a sink reads."""
 
     names: tuple[str, ...] = ()
-    """Those that are named, be they there or not; none with a pattern."""
+    """The topics by name, whether they exist or not; empty with a pattern."""
     pattern: str | None = None
-    """A regular expression (of Python's `re`) that whole names match."""
+    """A regular expression (of Python's `re`) for whole names."""
     redriven: str = ""
-    """The topic by which dead letters come back; it is read when it is there. Its records belong to other topics."""
+    """The topic with redriven dead letters, which is read if it exists. Its records belong to other topics."""
 
     def chosen(self, known: Iterable[str]) -> list[str]:
-        """The topics to read, given those that there are."""
-        there = set(known)
-        own = self.names if self.pattern is None else self._matching(there, self.pattern)
-        return [*sorted(own), *({self.redriven} & there)]
-
-    def _matching(self, there: Iterable[str], pattern: str) -> list[str]:
-        own = (name for name in there if not name.startswith("__") and name != self.redriven)
-        return [name for name in own if re.fullmatch(pattern, name)]
+        """The topics to read, given those that exist."""
+        existing = set(known)
+        own: Iterable[str] = self.names
+        if self.pattern is not None:
+            candidates = (name for name in existing if not name.startswith("__") and name != self.redriven)
+            own = [name for name in candidates if re.fullmatch(self.pattern, name)]
+        return [*sorted(own), *({self.redriven} & existing)]
 
 
 class EngineFacts(Protocol):
-    """What a worker knows of a sink of an engine, be its task running or not."""
+    """What a worker knows about an engine's sink, whether its task runs or not."""
 
     @property
     def connector(self) -> str:
@@ -46,32 +45,32 @@ class EngineFacts(Protocol):
 
     @property
     def group(self) -> str:
-        """The consumer group that the engine commits to, without being a member; users see its offsets and lag."""
+        """The consumer group that the engine commits to without being a member; it shows users the offsets and lag."""
 
     @property
     def topics(self) -> TopicChoice:
-        """What to read."""
+        """The topics to read."""
 
     @property
     def consumer_properties(self) -> Mapping[str, str]:
-        """How consumers reach the cluster: librdkafka's names, `bootstrap.servers` among them, with what worker and
-        connector say. It holds secrets."""
+        """The consumer's properties, with librdkafka's names and `bootstrap.servers`, from the settings of the worker
+        and the connector. They contain secrets."""
 
     @property
     def producer_properties(self) -> Mapping[str, str]:
-        """The same for producers."""
+        """The same for the producer."""
 
     @property
     def admin_properties(self) -> Mapping[str, str]:
-        """The same for looking at topics and groups, and for changing them."""
+        """The same for the admin client."""
 
     @property
     def engine_properties(self) -> Mapping[str, str]:
-        """What the worker's operator says about the engine: its settings that begin with `spark.`, in full."""
+        """The worker's settings for the engine: those that begin with `spark.`, with that prefix."""
 
 
 class EngineContext(EngineFacts, Protocol):
-    """What the task of such a sink may ask of the worker."""
+    """The worker, as the task of such a sink sees it."""
 
     @property
     def task(self) -> int:
@@ -79,44 +78,44 @@ class EngineContext(EngineFacts, Protocol):
 
     @property
     def run(self) -> tuple[int, int]:
-        """Grows with every run of this task, wherever it is: of two that run at once, the one with less has lost it."""
+        """Grows with every run of this task, on any worker: of two that run at once, the lower one is outdated."""
 
     @property
     def steps(self) -> str:
-        """For `RemotePipeline.open`, wherever that is called. It holds secrets: never log or show it."""
+        """The argument of `RemotePipeline.open`. It contains secrets: never log or show it."""
 
     @property
     def dead_letter_topic(self) -> str | None:
-        """The topic that dead letters go to, which is there before `start` is called; None when there is none."""
+        """The dead-letter topic, which exists before `start` is called; None when there is none."""
 
     def ensure_dead_letter_topic(self) -> None:
-        """Create that topic, should it have been deleted; ConnectError when it cannot be."""
+        """Create that topic again if it was deleted; ConnectError when that fails."""
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the task shall end."""
+        """Whether the task was asked to stop."""
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether another one may have the task: nothing may be written any more."""
+        """Whether the task may run elsewhere by now: it must not write anything more."""
 
     def count(self, changes: Mapping[str, float]) -> None:
-        """Add to what is counted of the task since it started, by the names of metrics (`sink_record_read`,
-        `sink_record_send`, …); what is no sum (`sink_record_lag_max`, `partition_count`) is replaced."""
+        """Add to the task's counters, by the names of metrics (`sink_record_read`, `sink_record_send`, …); gauges
+        (`sink_record_lag_max`, `partition_count`) are replaced."""
 
     def used(self, topics: Iterable[str]) -> None:
-        """Records of these topics were read: users see it in the connector's active topics."""
+        """Records of these topics were read: add them to the connector's active topics."""
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, or less when the task is told to stop; True when it is."""
+        """Sleep, but only until the task is asked to stop; True when it is."""
 
 
 class EngineTask(ABC):
-    """Drives the engine. All methods are called from one thread.
+    """Controls the engine. All methods are called from one thread.
 
     ConnectError from any of them: the task fails with that trace. RetriableError, ConnectionError and TimeoutError: the
-    engine or something that it needs is away; the task is RESTARTING until the same call, made again after a pause,
-    succeeds. `start` is called on a new object then.
+    engine or something that it needs is unreachable; the task is RESTARTING until the same call, repeated after a
+    pause, succeeds. `start` is then called on a new object.
     """
 
     def __init__(self, config: Config, context: EngineContext) -> None:
@@ -125,43 +124,43 @@ class EngineTask(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Let the engine begin."""
+        """Start the engine's work."""
 
     @abstractmethod
     def turn(self) -> None:
-        """Look how the engine fares, and tell what it did since (`context.count`, `context.used`); raise when it has
-        failed. Called again and again: each call should wait (`context.wait`) for up to 0.3 s."""
+        """Check on the engine, and report its progress (`context.count`, `context.used`); raise if it has failed.
+        Called again and again: each call should wait (`context.wait`) for up to 0.3 s."""
 
     @abstractmethod
     def rest(self) -> None:
-        """The connector is paused: let the engine read nothing more, and return when it does not. Called once."""
+        """The connector is paused: make the engine stop reading, and return when it has. Called once."""
 
     @abstractmethod
     def resume(self) -> None:
-        """The pause is over: let the engine go on. Called once, before `turn`."""
+        """The pause is over: let the engine continue. Called once, before `turn`."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End the engine's work, and leave nothing open; called once, after the last call, also when `start` failed.
-        What was read may be finished unless `context.is_cancelled`."""
+        """Stop the engine's work and release everything; the last call, also when `start` failed. Records that were
+        read may be finished unless `context.is_cancelled`."""
 
 
 class EngineSinkConnector(SinkConnector):
     """A sink whose task is an EngineTask."""
 
-    task_class: ClassVar[type[EngineTask]]  # type: ignore[assignment]  # no SinkTask: another contract
+    task_class: ClassVar[type[EngineTask]]  # type: ignore[assignment]  # not a SinkTask: another contract
     tasks_limit: ClassVar[int | None] = 1
 
     def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Somebody changes offsets of the stopped connector by hand: tell the engine, before the group's offsets are
-        changed by the worker. May be called again with the same. ConnectError when they make no sense; True when
-        nothing is left to do by other means."""
+        """A user changes offsets of the stopped connector: pass them to the engine, before the worker changes those of
+        the group. May be repeated with the same offsets. ConnectError if they are invalid; True if the connector has
+        done everything that is needed."""
         return self.alter_offsets(offsets)
 
     def reset_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int]) -> bool:
-        """Somebody lets the stopped connector begin anew; `offsets` are those that the group has. Else the same."""
+        """A user resets the offsets of the stopped connector; `offsets` are the group's. Otherwise the same."""
         return self.alter_engine_offsets(facts, dict.fromkeys(offsets))
 
     def removed(self, facts: EngineFacts) -> None:
-        """The connector was deleted, its task has ended: clean up what nobody needs any more. Called on a new object,
-        at most once; not at all when the worker dies meanwhile. What it raises is logged."""
+        """The connector was deleted and its task has ended: clean up. Called on a new object, at most once; not at all
+        if the worker dies in between. Errors are logged."""

@@ -1,4 +1,4 @@
-"""Values as JSON, in the shapes of Kafka Connect's JsonConverter, for connectors whose other side speaks JSON."""
+"""Values as JSON, in the format of Kafka Connect's JsonConverter, for connectors to systems that use JSON."""
 
 import datetime as dt
 import math
@@ -16,34 +16,29 @@ _PLAIN: Final = frozenset({str, int, bool, type(None), bytes})
 
 
 def json_bytes(schema: Schema | None, value: Value) -> bytes:
-    """A value as JSON in UTF-8: dates in days, times in milliseconds, decimals as numbers, bytes in base64, and fields
-    that a struct lacks as null; DataError for what JSON does not have."""
+    """A value as JSON in UTF-8: dates in days, times in milliseconds, decimals as numbers, bytes in base64, and missing
+    fields of a struct as null; DataError for values that JSON cannot express."""
     try:
-        return _ENCODER.encode(_ready(schema, value))
+        return _ENCODER.encode(_to_json(schema, value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"a value cannot be written as JSON: {error}") from error
 
 
-def _ready(schema: Schema | None, value: Value) -> Any:
+def _to_json(schema: Schema | None, value: Value) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if kind is dict:
-        return _ready_dict(schema, value)
-    if kind is list or kind is tuple:
-        inner = schema.value_schema if schema else None
-        return [_ready(inner, item) for item in value]
-    return _ready_scalar(value)
-
-
-def _ready_dict(schema: Schema | None, value: dict[Value, Value]) -> dict[Value, Any]:
-    if schema is not None and schema.type is Type.STRUCT:
-        return {field.name: _ready(field.schema, value.get(field.name)) for field in schema.fields}
+    if kind is dict and schema is not None and schema.type is Type.STRUCT:
+        return {field.name: _to_json(field.schema, value.get(field.name)) for field in schema.fields}
     inner = schema.value_schema if schema else None
-    return {key: _ready(inner, item) for key, item in value.items()}
+    if kind is dict:
+        return {key: _to_json(inner, item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [_to_json(inner, item) for item in value]
+    return _scalar_to_json(value)
 
 
-def _ready_scalar(value: Value) -> Any:
+def _scalar_to_json(value: Value) -> Any:
     if isinstance(value, float | Decimal):
         if not math.isfinite(value):
             raise DataError(f"{value} cannot be written as JSON, which has finite numbers only")

@@ -1,4 +1,4 @@
-"""Reads text whose type nobody told: numbers, booleans, dates, lists and maps, and whatever else is text."""
+"""Infers the type of a text: a number, a boolean, a date, a list or a map, else a string."""
 
 import datetime as dt
 import math
@@ -46,10 +46,10 @@ _MOST_DIGITS: Final = 10_000
 
 
 def parse(text: str) -> _Typed:
-    """The schema and value that a text stands for; STRING and the text itself when it stands for nothing else.
+    """The schema and value of a text; STRING and the text itself when it is nothing else.
 
     As in Kafka Connect `1` is an INT8, `1.5` a FLOAT32, `2019-08-23` a Date, `[1, 2]` an ARRAY, `{"a": 1}` a MAP.
-    The text must be all of it: `10:30` and `1,5` stay text, where Kafka Connect would keep no more than the number.
+    The whole text has to match: `10:30` and `1,5` stay text, where Kafka Connect would keep only the first number.
     """
     stripped = text.strip(_BLANKS)
     if not stripped:
@@ -59,46 +59,45 @@ def parse(text: str) -> _Typed:
     if len(stripped) < _MOST_DIGITS_OF_INT64 and stripped.isascii() and stripped.isdigit():
         return _integer(int(stripped)) or (STRING, text)
     if stripped[0] in "[{":
-        return _collection(text)
+        try:
+            return _Reader(text).read_all()
+        except DataError:
+            return STRING, text
     if stripped[0] in "+-0123456789":
         return _temporal(stripped) or _number(stripped) or (STRING, text)
     return STRING, text
 
 
-def _collection(text: str) -> _Typed:
-    reader = _Reader(text)
-    try:
-        found = reader.value()
-    except DataError:
-        return STRING, text
-    return found if reader.is_at_end else (STRING, text)
-
-
 class _Reader:
-    """Reads lists and maps; DataError when the text is none."""
+    """Parses lists and maps; DataError for any other text."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = _TOKEN.findall(text)
         self._at = 0
         self._depth = 0
 
-    @property
-    def is_at_end(self) -> bool:
-        """Whether nothing but blanks is left."""
-        return not any(token.strip(_BLANKS) for token in self._tokens[self._at :])
+    def read_all(self) -> _Typed:
+        """The value that the whole text is."""
+        found = self.value()
+        if any(token.strip(_BLANKS) for token in self._tokens[self._at :]):
+            _refuse()
+        return found
 
     def value(self) -> _Typed:
         """The next value."""
         if self._take('"'):
-            return self._quoted()
+            return self._read_quoted()
         if self._take("["):
-            return self._nested(self._list)
+            return self._read_nested(self._list)
         if self._take("{"):
-            return self._nested(self._map)
-        token = self._next()
+            return self._read_nested(self._map)
+        if self._at >= len(self._tokens):
+            _refuse()
+        token = self._tokens[self._at].strip(_BLANKS)
+        self._at += 1
         return _WORDS.get(token) or self._temporal(token) or _number(token) or _refuse()
 
-    def _nested(self, read: Callable[[], _Typed]) -> _Typed:
+    def _read_nested(self, read: Callable[[], _Typed]) -> _Typed:
         self._depth += 1
         if self._depth > _MOST_NESTED:
             _refuse()
@@ -114,7 +113,7 @@ class _Reader:
             common.add(schema)
             items.append(item)
             self._end_item("]")
-        return Schema(Type.ARRAY, value_schema=common.schema), common.aligned(items)
+        return Schema(Type.ARRAY, value_schema=common.schema), common.align(items)
 
     def _map(self) -> _Typed:
         common_key, common_value = _CommonSchema(), _CommonSchema()
@@ -132,9 +131,9 @@ class _Reader:
         if common_key.schema is None:
             return Schema(Type.MAP), dict(zip(keys, values, strict=True))
         schema = Schema(Type.MAP, key_schema=common_key.schema, value_schema=common_value.schema)
-        return schema, dict(zip(common_key.aligned(keys), common_value.aligned(values), strict=True))
+        return schema, dict(zip(common_key.align(keys), common_value.align(values), strict=True))
 
-    def _quoted(self) -> _Typed:
+    def _read_quoted(self) -> _Typed:
         begin = self._at
         try:
             end = self._tokens.index('"', begin)
@@ -145,7 +144,7 @@ class _Reader:
         return _temporal(content) or (STRING, content)
 
     def _temporal(self, token: str) -> _Typed | None:
-        """Times hold colons: what they separate was taken apart, unless they were escaped."""
+        """The tokenizer splits times at their colons, unless these are escaped."""
         whole = token + "".join(self._tokens[self._at : self._at + 4]).rstrip(_BLANKS)
         if token[0].isdigit() and (found := _temporal(whole)):
             self._at += 4
@@ -167,44 +166,33 @@ class _Reader:
             self._at += 1
         return self._at < len(self._tokens) and self._tokens[self._at] == expected
 
-    def _next(self) -> str:
-        if self._at >= len(self._tokens):
-            _refuse()
-        token: str = self._tokens[self._at].strip(_BLANKS)
-        self._at += 1
-        return token
-
 
 class _CommonSchema:
-    """The schema that all items of a list share: the widest of numbers, else the one that is the same for all."""
+    """The schema that all items of a list share: the widest number type, or the same schema for all."""
 
     def __init__(self) -> None:
         self.schema: Schema | None = None
         self._is_mixed = False
 
     def add(self, schema: Schema | None) -> None:
-        """One more item has this schema."""
+        """Add the schema of one more item."""
         if schema is None or self._is_mixed:
             return
         if self.schema is None or self.schema == schema:
             self.schema = schema
         else:
-            self.schema = _wider(self.schema, schema)
-            self._is_mixed = self.schema is None
+            one, other = self.schema, schema
+            are_numbers = not one.name and not other.name and one.type in _WIDTHS and other.type in _WIDTHS
+            self.schema = max(one, other, key=lambda number: _WIDTHS[number.type]) if are_numbers else None
+            self._is_mixed = not are_numbers
 
-    def aligned(self, items: list[Value]) -> list[Value]:
-        """The items as that schema wants them; a null among others cannot be told in a schema."""
+    def align(self, items: list[Value]) -> list[Value]:
+        """The items as values of that schema, which has no place for nulls among other items."""
         if self.schema is None:
             return items
         if None in items:
             _refuse()
         return [float(item) for item in items] if self.schema in (FLOAT32, FLOAT64) else items
-
-
-def _wider(one: Schema, other: Schema) -> Schema | None:
-    if one.name or other.name or one.type not in _WIDTHS or other.type not in _WIDTHS:
-        return None
-    return one if _WIDTHS[one.type] > _WIDTHS[other.type] else other
 
 
 def _refuse() -> NoReturn:
@@ -229,25 +217,11 @@ def _number(text: str) -> _Typed | None:
     if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
         return None
     number = Decimal(text)
-    return _whole(number) or _fraction(number)
-
-
-def _whole(number: Decimal) -> _Typed | None:
     if not number:
         return INT8, 0
-    if number.adjusted() >= _MOST_DIGITS_OF_INT64 or number != (integer := int(number)):
-        return None
-    return _integer(integer)
-
-
-def _integer(value: int) -> _Typed | None:
-    for schema, limit in _INTEGERS:
-        if -limit <= value < limit:
-            return schema, value
-    return None
-
-
-def _fraction(number: Decimal) -> _Typed:
+    is_short = number.adjusted() < _MOST_DIGITS_OF_INT64
+    if is_short and number == (whole := int(number)) and (integer := _integer(whole)):
+        return integer
     scale = -int(number.as_tuple().exponent)
     if scale:
         if (narrow := _as_float32(number)) is not None:
@@ -255,6 +229,13 @@ def _fraction(number: Decimal) -> _Typed:
         if math.isfinite(wide := float(number)):
             return FLOAT64, wide
     return decimal(scale), number
+
+
+def _integer(value: int) -> _Typed | None:
+    for schema, limit in _INTEGERS:
+        if -limit <= value < limit:
+            return schema, value
+    return None
 
 
 def _as_float32(number: Decimal) -> float | None:

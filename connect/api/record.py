@@ -1,4 +1,4 @@
-"""Records on their way between Kafka and the other side."""
+"""Records on their way between Kafka and another system."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class Header(NamedTuple):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a record has on either way. Transforms change it with `msgspec.structs.replace`."""
+    """The common part of both directions. Transforms change it with `msgspec.structs.replace`."""
 
     topic: str
     partition: int | None = None
@@ -30,16 +30,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceRecord(Record, frozen=True, kw_only=True):
-    """A record that a source has read, and where: after a restart the source goes on behind the last such place."""
+    """A record that a source has read, and its position: after a restart the source continues after the last one."""
 
     source_partition: Mapping[str, Value]
-    """Which part of the other side, such as `{"filename": "a.txt"}`. Text, numbers, booleans, null."""
+    """The part of the other system, such as `{"filename": "a.txt"}`. Text, numbers, booleans, null."""
     source_offset: Mapping[str, Value]
-    """How far that part has been read with this record, such as `{"position": 12}`."""
+    """The position in that part after this record, such as `{"position": 12}`."""
 
 
 class SinkRecord(Record, frozen=True, kw_only=True):
-    """A record for a sink. What transforms may have changed (topic, partition) is kept as `original_…`."""
+    """A record for a sink. Transforms may change topic and partition; `original_…` keeps the first ones."""
 
     offset: int
     timestamp_type: str = "CreateTime"

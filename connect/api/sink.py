@@ -1,4 +1,4 @@
-"""How sinks are written: take records, make them durable, and only then let their offsets be committed."""
+"""The base classes of sinks: take records, make them durable, and only then let their offsets be committed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ TopicPartition = tuple[str, int]
 
 
 class SinkContext(Protocol):
-    """What a sink's task may ask of the worker."""
+    """The worker, as a sink's task sees it."""
 
     @property
     def connector(self) -> str:
@@ -25,28 +25,28 @@ class SinkContext(Protocol):
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that this task reads now."""
+        """The partitions that are assigned to this task now."""
 
     def rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Read on from these offsets after this call; for sinks that keep offsets beside their data."""
+        """Continue reading at these offsets after this call; for sinks that keep offsets with their data."""
 
     def pause(self, places: Collection[TopicPartition]) -> None:
-        """Read nothing more of these partitions."""
+        """Stop reading these partitions."""
 
     def resume(self, places: Collection[TopicPartition]) -> None:
-        """Read them again."""
+        """Read these partitions again."""
 
     def retry_after(self, milliseconds: int) -> None:
-        """How long to wait before the same records are given again, when this `put` raises RetriableError."""
+        """How long to wait before the same records are put again, if this `put` raises RetriableError."""
 
     def request_commit(self) -> None:
-        """Commit offsets soon, not when it is time."""
+        """Commit offsets soon instead of waiting for the interval."""
 
     def report(self, record: SinkRecord, error: Exception) -> None:
-        """This record is bad, the others are not: a dead letter where they are allowed, else this raises."""
+        """This record is bad, the others are not: write a dead letter, or raise if errors are not tolerated."""
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, or less when the task is told to stop; True when it is."""
+        """Sleep, but only until the task is asked to stop; True when it is."""
 
 
 class SinkTask(ABC):
@@ -60,39 +60,39 @@ class SinkTask(ABC):
         """Connect."""
 
     def open(self, places: Collection[TopicPartition]) -> None:
-        """These partitions are this task's from now on; where to begin may be told with `context.rewind`."""
+        """These partitions are assigned to this task; `context.rewind` may set where to start."""
 
     @abstractmethod
     def put(self, records: Sequence[SinkRecord]) -> None:
-        """Take records; they may be kept until `flush`. Called with none now and then, for work that is due.
+        """Take records; they may be buffered until `flush`. Called with none now and then, for pending work.
 
-        RetriableError: the other side does not answer; the same records come again. ConfigError: no record can ever be
-        written; the task fails. Any other error is about these records: they are given again in smaller parts until
-        the bad one is found, so that a call that fails should leave nothing behind, or what can be written twice.
+        RetriableError: the other system does not answer; the same records are put again. ConfigError: no record can
+        ever be written; the task fails. Any other error is about these records: they are put again in smaller batches
+        until the bad one is found, so a call that fails should have written nothing, or only what may be written twice.
         """
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Make everything durable that was put: these offsets are committed next."""
+        """Make all records durable that were put: these offsets are committed next."""
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Which offsets may be committed, of those given (the next one of each partition); all, after `flush`."""
+        """Which of these offsets (the next one of each partition) may be committed; by default all, after `flush`."""
         self.flush(offsets)
         return offsets
 
     def close(self, places: Collection[TopicPartition]) -> None:
-        """These partitions are no longer this task's; their offsets have been committed where that was possible."""
+        """These partitions are no longer assigned to this task; their offsets were committed where possible."""
 
     def stop(self) -> None:
-        """Leave nothing open; called once, after the last call, also when `start` failed."""
+        """Release everything; the last call, also when `start` failed."""
 
 
 class SinkConnector(Connector):
-    """Takes data out of Kafka."""
+    """Moves data from Kafka to another system."""
 
     task_class: ClassVar[type[SinkTask]]
     tasks_limit: ClassVar[int | None] = None
 
     def alter_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Somebody changes offsets by hand: raise ConnectError when they make no sense; True when nothing is left to do
-        by other means."""
+        """A user changes offsets: raise ConnectError if they are invalid; True if the connector has done everything
+        that is needed."""
         return False

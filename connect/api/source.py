@@ -1,4 +1,4 @@
-"""How sources are written: read from the other side, say how far, go on from there."""
+"""The base classes of sources: read from another system, report the position, continue from there."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,17 @@ SourcePartition = Mapping[str, Value]
 
 
 class Transaction(Protocol):
-    """Lets a source decide what belongs together (`transaction.boundary=connector`)."""
+    """Lets a source define its transactions (`transaction.boundary=connector`)."""
 
     def commit(self, after: SourceRecord | None = None) -> None:
-        """What was read up to this record, or with this poll, becomes visible together."""
+        """Commit the records up to this one, or up to the end of this poll."""
 
     def abort(self, after: SourceRecord | None = None) -> None:
-        """What was read up to this record, or with this poll, never becomes visible."""
+        """Abort the records up to this one, or up to the end of this poll: they never become visible."""
 
 
 class SourceContext(Protocol):
-    """What a source's task may ask of the worker."""
+    """The worker, as a source's task sees it."""
 
     @property
     def connector(self) -> str:
@@ -36,16 +36,16 @@ class SourceContext(Protocol):
 
     @property
     def transaction(self) -> Transaction | None:
-        """Set when the source decides what belongs together."""
+        """Set when the source defines its transactions."""
 
     def offset(self, partition: SourcePartition) -> SourceOffset | None:
-        """How far a part of the other side has been read; None when it is new."""
+        """The committed offset of a source partition; None when it is new."""
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, or less when the task is told to stop; True when it is."""
+        """Sleep, but only until the task is asked to stop; True when it is."""
 
     def report(self, data: bytes | str, error: Exception, *, partition: SourcePartition, offset: SourceOffset) -> None:
-        """Something was read that cannot become a record: a dead letter where they are allowed, else this raises."""
+        """This data cannot become a record: write a dead letter, or raise if errors are not tolerated."""
 
 
 class SourceTask(ABC):
@@ -56,44 +56,44 @@ class SourceTask(ABC):
         self.context = context
 
     def start(self) -> None:
-        """Connect, and find where to go on (`context.offset`)."""
+        """Connect, and find where to continue (`context.offset`)."""
 
     @abstractmethod
     def poll(self) -> Sequence[SourceRecord]:
-        """The next records; waits at most about a second (`context.wait`) and returns nothing when there are none.
+        """The next records; waits at most about a second (`context.wait`) and returns none when there are none.
 
         RetriableError: called again after a pause. Any other error ends the task.
         """
 
     def commit_record(self, record: SourceRecord) -> None:
-        """A record is safe in Kafka, or was dropped on purpose; the order is that of acknowledgement."""
+        """A record was acknowledged by Kafka, or dropped deliberately; called in the order of acknowledgement."""
 
     def delivered(self, records: Sequence[SourceRecord], offsets: Sequence[int]) -> None:
-        """Records are safe in Kafka, visible, and at these offsets of their partitions; -1 where that is not known.
+        """Records are in Kafka, visible, at these offsets of their partitions; -1 where the offset is unknown.
 
-        In the order of `poll`, without what was dropped; before `commit`.
+        In the order of `poll`, without dropped records; called before `commit`.
         """
 
     def commit(self) -> None:
-        """The offsets of all records that were told by `commit_record` are safe, too.
+        """The offsets of all records that `commit_record` got are committed, too.
 
-        Called again every `offset.flush.interval.ms`, also when nothing is new: what could not be done can be now.
+        Called every `offset.flush.interval.ms`, also without new records, so that failed work can be done again.
         """
 
     def stop(self) -> None:
-        """Leave nothing open; called once, after the last poll, also when `start` failed."""
+        """Release everything; the last call, also when `start` failed."""
 
 
 class SourceConnector(Connector):
-    """Brings data into Kafka."""
+    """Moves data from another system to Kafka."""
 
     task_class: ClassVar[type[SourceTask]]
     is_exactly_once: ClassVar[bool] = False
-    """Whether its offsets name exactly what was read, so that transactions make every record appear once."""
+    """Whether its offsets identify exactly what was read, so that transactions deliver every record once."""
     defines_transactions: ClassVar[bool] = False
     """Whether its tasks use `context.transaction`."""
 
     def alter_offsets(self, offsets: Sequence[tuple[SourcePartition, SourceOffset | None]]) -> bool:
-        """Somebody changes offsets by hand: raise ConnectError when they make no sense; True when nothing is left to do
-        by other means."""
+        """A user changes offsets: raise ConnectError if they are invalid; True if the connector has done everything
+        that is needed."""
         return False

@@ -1,4 +1,4 @@
-"""How transforms and predicates are written: small changes to single records."""
+"""The base classes of transforms and predicates: small changes to single records."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,17 +15,20 @@ class Transform(ABC):
 
     config_class: ClassVar[type[Config]] = Config
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Other names in configurations, Kafka Connect's class name first: it is told in headers of dead letters."""
+    """Other names in configurations, Kafka Connect's class name first: dead letters carry it in a header."""
+    config: Config
+    """The options as `config_class` reads them: annotate it with that class."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
-        """`config` holds what is below `transforms.<alias>.`, without that prefix; raises ConfigError."""
+        """`config` holds the keys below `transforms.<alias>.`, without that prefix; raises ConfigError."""
+        self.config = self.config_class.parse(config)
 
     @abstractmethod
     def apply(self, record: R) -> R | None:
         """The changed record, the same one, or None to drop it; raises DataError for a record that does not fit."""
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Release everything; called once."""
 
 
 class Predicate(ABC):
@@ -33,13 +36,15 @@ class Predicate(ABC):
 
     config_class: ClassVar[type[Config]] = Config
     aliases: ClassVar[tuple[str, ...]] = ()
+    config: Config
 
     def __init__(self, config: Mapping[str, str]) -> None:
-        """`config` holds what is below `predicates.<alias>.`, without that prefix; raises ConfigError."""
+        """`config` holds the keys below `predicates.<alias>.`, without that prefix; raises ConfigError."""
+        self.config = self.config_class.parse(config)
 
     @abstractmethod
     def test(self, record: Record) -> bool:
-        """Whether the record is meant."""
+        """Whether the predicate matches this record."""
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Release everything; called once."""

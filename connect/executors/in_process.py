@@ -1,4 +1,4 @@
-"""Runs tasks on this machine: in threads of the worker, or spread over a few processes of its own."""
+"""Runs tasks on this machine: in threads of the worker, or in a few host processes."""
 
 import logging
 import os
@@ -27,7 +27,7 @@ AnyTask = RunningTask | HostedTask
 
 
 class InProcess:
-    """An executor of one worker: `task.processes` says how many host processes there may be, 0 that there are none."""
+    """The executor of one worker: `task.processes` is the most host processes, 0 for threads only."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class InProcess:
         task_class: type[RunningTask] = RunningTask,
         host_module: str = HOST_MODULE,
     ) -> None:
-        """`services` and `task_class` are for tasks in threads, `host_module` is what host processes run."""
+        """`services` and `task_class` are for tasks in threads, `host_module` is the main module of host processes."""
         self.on_lost: Callable[[TaskId, str], None] = lambda _, __: None
         self._settings = settings
         self._graceful_s = settings.task_shutdown_graceful_timeout_ms / 1000
@@ -50,34 +50,34 @@ class InProcess:
         wanted = settings.task_processes
         self._hosts_max = len(os.sched_getaffinity(0)) if wanted < 0 else wanted
         self._delayed: dict[TaskId, TaskPlan] = {}
-        # The kernel kills a host with the thread that started it, so that one is kept.
+        # The kernel kills a host when the thread that started it ends, so that thread is kept.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="host-starter")
         self._closed = threading.Event()
         self._early_deaths = 0
 
     def start(self, plan: TaskPlan) -> None:
-        """Run a task; if it runs already, that run is ended first."""
+        """Run a task; if it runs already, that run is stopped first."""
         self.stop([plan.id])
         with self._lock:
             if self._closed.is_set():
                 return
             before = self._tasks.get(plan.id)
             if before is not None and before.is_alive:
-                # A thread that hangs in its connector, or a run that another thread started just now.
+                # A thread that hangs in its connector, or a run that another thread has just started.
                 self._delayed[plan.id] = plan
-                log.warning("task begins when its former run has ended", extra={"task": str(plan.id)})
+                log.warning("task starts when its former run has ended", extra={"task": str(plan.id)})
             else:
                 self._tasks[plan.id] = self._run(plan)
 
     def set_target(self, task_id: TaskId, target: Target) -> None:
-        """Pause a task, or let it go on."""
+        """Pause or resume a task."""
         with self._lock:
             task = self._tasks.get(task_id)
         if task is not None and task.is_alive:
             task.set_target(target)
 
     def stop(self, ids: Collection[TaskId]) -> None:
-        """Return when none of these tasks runs any more."""
+        """Return when none of these tasks runs."""
         with self._lock:
             for task_id in ids:
                 self._delayed.pop(task_id, None)
@@ -88,19 +88,19 @@ class InProcess:
                 if not task.is_alive and self._tasks.get(task.plan.id) is task:
                     del self._tasks[task.plan.id]
 
-    def owned(self) -> set[TaskId]:
+    def running_tasks(self) -> set[TaskId]:
         """The tasks that run now."""
         with self._lock:
             return {task_id for task_id, task in self._tasks.items() if task.is_alive}
 
     def counters(self) -> dict[TaskId, TaskCounters]:
-        """What each of them has done so far; those of hosts are at most about a second old."""
+        """The counters of each; those of hosts are at most about a second old."""
         with self._lock:
             tasks = list(self._tasks.items())
         return {task_id: found for task_id, task in tasks if task.is_alive and (found := task.counters) is not None}
 
     def close(self) -> None:
-        """End all tasks and processes."""
+        """Stop all tasks and processes."""
         with self._lock:
             self._closed.set()
             tasks = [task for task in self._tasks.values() if task.is_alive]
@@ -115,12 +115,12 @@ class InProcess:
         while self._hosts_max:
             if (hosted := self._host_for(plan.id).start(plan)) is not None:
                 return hosted
-        task = self._task_class(plan, self._services, on_end=self._thread_ended)
+        task = self._task_class(plan, self._services, on_end=self._on_thread_end)
         task.start()
         return task
 
     def _host_for(self, task_id: TaskId) -> HostProcess:
-        """The host with the fewest tasks of this connector, and of all; a new one if that has fewer."""
+        """The host with the fewest tasks of this connector, then of all; a new one if no host is idle."""
 
         def load(host: HostProcess) -> tuple[int, int]:
             tasks = host.tasks
@@ -130,13 +130,13 @@ class InProcess:
         best = min(living, key=load, default=None)
         if best is None or (len(living) < self._hosts_max and load(best) > (0, 0)):
             start = self._starter.submit(
-                HostProcess, self._settings, module=self._host_module, on_death=self._host_died
+                HostProcess, self._settings, module=self._host_module, on_death=self._on_host_death
             )
             best = start.result()
             self._hosts = [*living, best]
         return best
 
-    def _host_died(self, host: HostProcess, tasks: list[HostedTask], reason: str) -> None:
+    def _on_host_death(self, host: HostProcess, tasks: list[HostedTask], reason: str) -> None:
         with self._lock:
             self._hosts = [other for other in self._hosts if other is not host]
             self._early_deaths = self._early_deaths + 1 if host.age_s < _EARLY_S else 0
@@ -144,14 +144,14 @@ class InProcess:
         for task in tasks:
             task.ended.set()
         lost = [task.plan.id for task in tasks if not task.was_stopped]
-        # A task that kills its process as soon as it runs must not keep the machine busy with new ones.
+        # A task that crashes its process as soon as it runs must not keep the machine busy with new processes.
         if not lost or self._closed.wait(delay):
             return
         for task_id in lost:
             log.error("task lost", extra={"task": str(task_id), "reason": reason})
             self.on_lost(task_id, reason)
 
-    def _thread_ended(self, task: RunningTask) -> None:
+    def _on_thread_end(self, task: RunningTask) -> None:
         with self._lock:
             plan = self._delayed.pop(task.plan.id, None)
             if plan is not None and not self._closed.is_set():
@@ -159,9 +159,9 @@ class InProcess:
 
 
 def stop_all(tasks: Collection[AnyTask], *, graceful_s: float) -> None:
-    """Return when none of them runs any more: asked, then cancelled, then, where it has a process, killed.
+    """Stop tasks: ask them, then cancel them, then kill their host process, if they have one.
 
-    A thread that hangs is left to itself, cancelled.
+    A thread that hangs is abandoned, cancelled.
     """
     for task in tasks:
         task.stop()

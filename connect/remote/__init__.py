@@ -1,1 +1,1 @@
-"""What a worker does to the records of a sink, for engines that carry them elsewhere."""
+"""The sink pipeline for engines that move records outside of the worker."""

@@ -1,4 +1,4 @@
-"""Responses as bytes: encoded once, and quickly, since hundreds of connectors are asked for at a time."""
+"""Responses, encoded quickly, since a request may ask for hundreds of connectors."""
 
 from typing import Annotated, Final
 
@@ -19,5 +19,5 @@ def json_response(body: object, *, status: int = 200, headers: dict[str, str] | 
 
 
 def empty(status: int) -> Response:
-    """An answer without a body."""
+    """A response without a body."""
     return Response(status_code=status)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from fastapi import FastAPI
-
 from connect.rest import document
 from connect.rest.forwarding import Leader, led_route
 from connect.rest.routes import connectors, dry_run, offsets, states, worker
@@ -25,8 +23,8 @@ from core_broker.service.web.paths import RawPaths
 
 _DESCRIPTION = """Runs connectors between Kafka and other systems: the REST API of Kafka Connect, and more.
 
-A connector is a configuration: its class, its options, converters and transforms. Workers that have the same
-`group.id` share the work; any of them may be asked. Failures are answered as
+A connector is a configuration: its class, its options, converters and transforms. Workers with the same `group.id`
+share the work, and any of them takes requests. Error responses are
 `{"error_code": 404, "message": "Connector orders not found"}`: the code is the HTTP status. Names in paths are
 percent-encoded.
 """
@@ -42,7 +40,7 @@ def application(
     loggers: Loggers | None = None,
     dead_letters: DeadLetterBox | None = None,
 ) -> Application:
-    """The whole HTTP application; to be made inside the event loop that serves it."""
+    """The whole HTTP application; must be made inside the event loop that serves it."""
     counts = RequestCounts("caudal_connect")
 
     def collect_all() -> Iterable[Family]:
@@ -50,7 +48,8 @@ def application(
         yield from counts.families()
 
     app = create_app(title="Caudal Connect", description=_DESCRIPTION, error_type=WorkerError, collect=collect_all)
-    _remove(app, "/health")  # Kafka Connect has words of its own for it
+    # Kafka Connect's own /health, below, replaces the common one.
+    app.router.routes[:] = [route for route in app.router.routes if getattr(route, "path", None) != "/health"]
     route_class = led_route(Leader(settings), timeout_seconds=settings.rest_request_timeout_ms / 1000)
 
     trial = DryRun(plugins=plugins, providers=providers, settings=settings)
@@ -67,7 +66,3 @@ def application(
         app.include_router(letter_routes.router(dead_letters, route_class=route_class))
     document.describe(app)
     return with_limits(RawPaths(app), settings, counts)
-
-
-def _remove(app: FastAPI, path: str) -> None:
-    app.router.routes[:] = [route for route in app.router.routes if getattr(route, "path", None) != path]

@@ -1,6 +1,5 @@
-"""The OpenAPI document: what the framework writes of the routes, made whole."""
+"""The OpenAPI document: the framework's, completed."""
 
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -17,30 +16,31 @@ _NULL = {"type": "null"}
 _WITH_BODY = (408, 413, 415, 429)
 TAGS = {
     "connectors": "Connectors and their configurations.",
-    "states": "How connectors and tasks fare: paused, resumed, stopped and restarted.",
-    "offsets": "How far connectors are, and which topics they have used.",
-    "dead letters": "Records that failed: looked at, and given to their sinks again.",
-    "plugins": "Connectors, converters and transforms to choose from, and whether a configuration is right.",
-    "loggers": "How much workers tell in their logs.",
+    "states": "The states of connectors and tasks: pause, resume, stop and restart them.",
+    "offsets": "Offsets of connectors, and the topics that they have used.",
+    "dead letters": "Records that failed: list them, and send them through their connector again.",
+    "plugins": "The available connectors, converters and transforms, and the validation of configurations.",
+    "loggers": "The levels of the workers' loggers.",
     "worker": "This worker.",
-    "operation": "For those who run the worker.",
+    "operation": "For the operators of the worker.",
 }
-"""What each group of operations is about, in the order in which they are shown."""
+"""The groups of operations, in display order."""
 
 
 def describe(app: FastAPI) -> None:
-    """Let an app serve the document as it is meant to be; to be called when all routes are there."""
+    """Let an app serve the completed document; call it when all routes are registered."""
     written = app.openapi
-    completed = cache(lambda: _completed(written()))
+    completed = cache(lambda: _complete(written()))
     app.openapi = completed  # type: ignore[method-assign]  # the framework's own advice
 
 
-def _completed(document: Document) -> Document:
+def _complete(document: Document) -> Document:
     used = set()
-    for operation in _operations(document):
+    for operation in (operation for methods in document["paths"].values() for operation in methods.values()):
         used.update(operation["tags"])
-        operation["summary"] = _sentence(operation["summary"])
-        _complete_answers(operation)
+        # FastAPI makes titles of functions' names: `List Connector Topics`.
+        operation["summary"] = operation["summary"].capitalize()
+        _complete_responses(operation)
         _complete_parameters(operation)
     for name in _FRAMEWORK_ONLY:
         document.get("components", {}).get("schemas", {}).pop(name, None)
@@ -50,33 +50,22 @@ def _completed(document: Document) -> Document:
     return document
 
 
-def _operations(document: Document) -> Iterator[Document]:
-    for methods in document["paths"].values():
-        yield from methods.values()
-
-
-def _complete_answers(operation: Document) -> None:
-    """What the layers around an operation answer with, whatever it does."""
-    answers: Document = operation["responses"]
-    answers.pop("422", None)
+def _complete_responses(operation: Document) -> None:
+    """Add the responses of the layers around every operation."""
+    responses: Document = operation["responses"]
+    responses.pop("422", None)
     if operation["tags"] != ["operation"]:
         for status, failure in errors(*(_WITH_BODY if "requestBody" in operation else ()), 503).items():
             content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}}}
-            answers.setdefault(str(status), {"description": failure["description"], "content": content})
-    operation["responses"] = dict(sorted(answers.items()))
+            responses.setdefault(str(status), {"description": failure["description"], "content": content})
+    operation["responses"] = dict(sorted(responses.items()))
 
 
 def _complete_parameters(operation: Document) -> None:
-    """What is left out is null for a route; a client cannot send a null in an address."""
+    """A missing parameter is null for a route, but a client cannot send a null in a URL."""
     for parameter in operation.get("parameters", ()):
         schema = parameter["schema"]
         choices = [choice for choice in schema.get("anyOf", ()) if choice != _NULL]
         if len(choices) == 1:
             del schema["anyOf"]
             parameter["schema"] = {**choices[0], **schema}
-
-
-def _sentence(title: str) -> str:
-    """The framework makes titles of functions' names: `List Connector Topics`."""
-    first, *others = title.split()
-    return " ".join([first, *(word.lower() for word in others)])

@@ -1,4 +1,4 @@
-"""Requests that another worker must decide are handed on to it, and none takes for ever."""
+"""Forwards requests to the leader, and limits the time of every request."""
 
 import asyncio
 import logging
@@ -23,17 +23,17 @@ log = logging.getLogger(__name__)
 _SENT: Final = ("content-type", "accept", "authorization")
 _RETURNED: Final = ("content-type", "location", "retry-after")
 _NEXT_HOP: Final = {None: "true", "true": "false"}
-"""What the query parameter `forward` becomes: two hops at most, since leaders may change on the way."""
+"""The next value of the query parameter `forward`: two hops at most, since the leader may change meanwhile."""
 
 
 class Leader:
-    """The worker that decides, as seen from one that does not."""
+    """The leader, as seen from another worker."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         self._settings = settings
 
     def send(self, request: Request, body: bytes, *, error: NotLeader) -> Response:
-        """Ask the leader instead, and answer what it answers."""
+        """Forward a request to the leader, and return its response."""
         hop = request.query_params.get("forward")
         if error.url is None:
             raise error
@@ -42,8 +42,13 @@ class Leader:
         query = [(key, value) for key, value in request.query_params.multi_items() if key != "forward"]
         headers = {name: request.headers[name] for name in _SENT if name in request.headers}
         try:
-            with self._client(error.url) as client:
-                answer = client.request(
+            # A new client each time: forwarded requests are rare, and the leader changes.
+            with httpx2.Client(
+                verify=_tls(self._settings) if error.url.startswith("https:") else False,
+                timeout=self._settings.rest_request_timeout_ms / 1000,
+                trust_env=False,
+            ) as client:
+                response = client.request(
                     request.method,
                     f"{error.url.rstrip('/')}{request.scope['path']}",
                     params=[*query, ("forward", _NEXT_HOP[hop])],
@@ -51,22 +56,14 @@ class Leader:
                     headers=headers,
                 )
         except httpx2.HTTPError as failure:
-            log.warning("request could not be handed on", extra={"leader": error.url, "reason": str(failure)})
+            log.warning("request could not be forwarded", extra={"leader": error.url, "reason": str(failure)})
             raise Failed(f"IO Error trying to forward REST request: {failure}") from failure
-        returned = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}
-        return Response(answer.content, status_code=answer.status_code, headers=returned)
-
-    def _client(self, url: str) -> httpx2.Client:
-        """A new one each time: changes are rare, and leaders change, too."""
-        return httpx2.Client(
-            verify=_tls(self._settings) if url.startswith("https:") else False,
-            timeout=self._settings.rest_request_timeout_ms / 1000,
-            trust_env=False,
-        )
+        returned = {name: response.headers[name] for name in _RETURNED if name in response.headers}
+        return Response(response.content, status_code=response.status_code, headers=returned)
 
 
 def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:
-    """Routes that end in time, that hand on to the leader what ended with NotLeader, and that tell what failed."""
+    """Routes with a time limit, which forward to the leader on NotLeader, and map errors to responses."""
 
     class LedRoute(BoundedRoute):
         @override
@@ -75,8 +72,9 @@ def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:
 
             async def handle_led(request: Request) -> Response:
                 body = await request.body()
-                if body and self.body_field is not None:
-                    _require_json(request.headers.get("content-type"))
+                content_type = request.headers.get("content-type", "json").partition(";")[0]
+                if body and self.body_field is not None and not content_type.strip().lower().endswith("json"):
+                    raise HTTPException(415)  # as Kafka Connect answers to a form, which curl sends by default
                 replayed = Request(request.scope, _replay(body, request.receive))
                 try:
                     return await in_time(handle(replayed), timeout_seconds)
@@ -92,14 +90,8 @@ def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:
     return LedRoute
 
 
-def _require_json(content_type: str | None) -> None:
-    """A form, which curl sends by default, is refused as Kafka Connect refuses it."""
-    if content_type is not None and not content_type.partition(";")[0].strip().lower().endswith("json"):
-        raise HTTPException(415)
-
-
 async def in_time(work: Coroutine[Any, Any, Response], seconds: float) -> Response:
-    """The answer, or Timeout. What blocks a thread cannot be stopped: it goes on, and its result is dropped."""
+    """The response, or Timeout. A blocked thread cannot be stopped: it continues, and its result is discarded."""
     task = asyncio.ensure_future(work)
     done, _ = await asyncio.wait({task}, timeout=seconds)
     if not done:
@@ -110,11 +102,11 @@ async def in_time(work: Coroutine[Any, Any, Response], seconds: float) -> Respon
 
 def _forget(task: asyncio.Future[Response]) -> None:
     if not task.cancelled() and (error := task.exception()):
-        log.warning("a request failed after its time was over", extra={"reason": str(error)})
+        log.warning("a request failed after it had timed out", extra={"reason": str(error)})
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, to be read again."""
+    """Make a body that was read readable again."""
     unread = [body]
 
     async def again() -> Message:
@@ -126,7 +118,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _tls(settings: ConnectSettings) -> ssl.SSLContext:
-    """As the listeners have it: workers of a cluster are set up alike."""
+    """The certificates of the listeners: the workers of a cluster share their settings."""
     context = ssl.create_default_context(cafile=settings.ssl_ca_location)
     if settings.ssl_ca_location and settings.ssl_certificate_location:
         context.load_cert_chain(settings.ssl_certificate_location, settings.ssl_key_location, settings.ssl_key_password)

@@ -1,4 +1,4 @@
-"""Bodies of requests, and what answers look like in the API's description."""
+"""Bodies of requests, and the responses in the OpenAPI document."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,12 +20,8 @@ from connect.runtime.models import Target
 _STATES = {"RUNNING": Target.STARTED, "PAUSED": Target.PAUSED, "STOPPED": Target.STOPPED}
 
 ConfigValue = StrictStr | StrictBool | StrictInt | Annotated[StrictFloat, AllowInfNan(False)] | None
-"""Values are text; numbers and booleans are taken for the text that they are written as."""
+"""Values are text; numbers and booleans are converted to it."""
 ConfigBody = dict[str, ConfigValue]
-
-
-def _upper(value: object) -> object:
-    return value.upper() if isinstance(value, str) else value
 
 
 def texts(config: ConfigBody) -> dict[str, str | None]:
@@ -43,12 +39,8 @@ def _text(value: ConfigValue) -> str | None:
             return str(value)
 
 
-def _scalar_text(value: object) -> object:
-    return _text(value) if isinstance(value, (bool, int, float)) else value
-
-
 class PartitionOffset(BaseModel):
-    """How far one part of the other side, or one partition of a topic, has been read."""
+    """The offset of one source partition, or of one partition of a topic."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -60,43 +52,44 @@ class PartitionOffset(BaseModel):
         },
     )
 
-    partition: dict[str, Any] = Field(description="Which part; of sinks: kafka_topic and kafka_partition.")
-    offset: dict[str, Any] | None = Field(
-        description="How far it was read; of sinks: kafka_offset. null: as if it was never read."
-    )
+    partition: dict[str, Any] = Field(description="The partition; for sinks: kafka_topic and kafka_partition.")
+    offset: dict[str, Any] | None = Field(description="Its offset; for sinks: kafka_offset. null resets it.")
 
 
 class OffsetsBody(BaseModel):
-    """How far a connector is."""
+    """The offsets of a connector."""
 
     model_config = ConfigDict(extra="forbid")
 
-    offsets: list[PartitionOffset] | None = Field(default=None, description="One entry for each part.")
+    offsets: list[PartitionOffset] | None = Field(default=None, description="One entry for each partition.")
 
 
 class CreateConnectorBody(BaseModel):
-    """A connector to be."""
+    """A connector to create."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"name": "orders-to-file", "config": CONFIG}]}
     )
 
-    name: Annotated[str | None, BeforeValidator(_scalar_text)] = Field(
-        default=None, description="Its name; spaces around it are dropped."
-    )
-    config: ConfigBody = Field(description="Its configuration; `name` is added when it is not there.")
-    initial_state: Annotated[Literal["RUNNING", "PAUSED", "STOPPED"] | None, BeforeValidator(_upper)] = Field(
-        default=None, description="What it does at first; in letters of any case."
-    )
+    name: Annotated[
+        str | None, BeforeValidator(lambda value: _text(value) if isinstance(value, (bool, int, float)) else value)
+    ] = Field(default=None, description="Its name; surrounding spaces are removed.")
+    config: ConfigBody = Field(description="Its configuration; `name` is added if it is missing.")
+    initial_state: Annotated[
+        Literal["RUNNING", "PAUSED", "STOPPED"] | None,
+        BeforeValidator(lambda value: value.upper() if isinstance(value, str) else value),
+    ] = Field(default=None, description="Its first state, in letters of any case.")
     initial_offsets: list[PartitionOffset] | None = Field(
-        default=None, description="Where it begins; what is known of an earlier one of that name is replaced."
+        default=None, description="Its first offsets; they replace those of an earlier connector of that name."
     )
-    tasks: list[Any] | None = Field(default=None, description="Ignored: what a worker answers may be sent to another.")
+    tasks: list[Any] | None = Field(
+        default=None, description="Ignored, so that the response of one worker can be sent to another."
+    )
     type: str | None = Field(default=None, description="Ignored as well.")
 
     @property
     def target(self) -> Target:
-        """What the connector is to do."""
+        """The target state of the connector."""
         return _STATES[self.initial_state or "RUNNING"]
 
 
@@ -107,7 +100,7 @@ class TopicsView(BaseModel):
 
 
 class MessageView(BaseModel):
-    """What was done, in words."""
+    """A message about what was done."""
 
     message: str = Field(
         description="What was done.",
@@ -120,18 +113,18 @@ class ServerView(BaseModel):
 
     version: str = Field(description="The version of Kafka Connect whose API this is.", examples=["4.1.0"])
     commit: str = Field(description="Caudal's own version.", examples=["caudal-0.1.0"])
-    kafka_cluster_id: str = Field(description="The cluster that it works with.")
+    kafka_cluster_id: str = Field(description="The id of its Kafka cluster.")
 
 
 class HealthView(BaseModel):
-    """Whether this worker can do its work."""
+    """The health of this worker."""
 
-    status: Literal["healthy", "starting", "unhealthy"] = Field(description="Whether it can.")
-    message: str = Field(description="The same in words.")
+    status: Literal["healthy", "starting", "unhealthy"] = Field(description="The state.")
+    message: str = Field(description="The state in words.")
 
 
 class LevelBody(BaseModel):
-    """How much a logger is to tell."""
+    """The level for a logger."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"level": "DEBUG"}]})
 
@@ -139,7 +132,7 @@ class LevelBody(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """Why a request was not carried out."""
+    """Why a request failed."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"error_code": 404, "message": "Connector orders-to-file not found"}]}
@@ -150,19 +143,19 @@ class ErrorBody(BaseModel):
 
 
 _MEANINGS = {
-    400: "The request makes no sense, or the configuration in it is wrong: the message tells all that is.",
+    400: "The request is invalid, or the configuration in it is: the message lists all errors.",
     403: "The worker's settings do not allow this.",
-    404: "There is no such thing.",
-    409: "Something stands in the way: one of that name, or a change of leaders; try again soon.",
+    404: "Not found.",
+    409: "A conflict: a connector of that name exists, or the leader is changing; try again soon.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
-    415: "The body is no JSON by its content-type, or has an encoding that is not read.",
-    429: "More is sent than is taken at a time.",
-    500: "It was tried and failed, or takes too long.",
-    503: "Too many requests wait, or the worker is starting.",
+    415: "The content-type of the body is not JSON, or its encoding is not supported.",
+    429: "Too many bytes are being received at the moment.",
+    500: "The request failed, or takes too long.",
+    503: "Too many requests are waiting, or the worker is starting.",
 }
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The failures of an operation, for `responses=`."""
+    """The error responses of an operation, for `responses=`."""
     return {status: {"model": ErrorBody, "description": _MEANINGS[status]} for status in sorted({400, 500, *statuses})}

@@ -1,4 +1,4 @@
-"""Answers in the API's description: the structs that are encoded, as models that the framework can describe."""
+"""Responses in the OpenAPI document: the structs that are encoded, as models that FastAPI can describe."""
 
 from functools import cache
 from types import UnionType
@@ -45,14 +45,14 @@ def view(kind: Any) -> Any:
 @cache
 def _model(struct: type[msgspec.Struct]) -> type[BaseModel]:
     """The model of a struct; descriptions are those of its fields' `msgspec.Meta`."""
-    may_be_left_out = struct.__struct_config__.omit_defaults
+    omits_defaults = struct.__struct_config__.omit_defaults
     fields: dict[str, Any] = {}
     for found in msgspec.structs.fields(struct):
         kind, *metas = get_args(found.type) if get_origin(found.type) is Annotated else (found.type,)
         described: dict[str, Any] = {"alias": found.encode_name}
         for meta in metas:
             described |= {"description": meta.description, "examples": meta.examples}
-        if may_be_left_out and not found.required:
+        if omits_defaults and not found.required:
             described["default"] = found.default
         fields[found.name] = (view(kind), Field(**described))
     example = _EXAMPLES.get(struct)

@@ -1,4 +1,4 @@
-"""What is counted of one task; the names are those of Kafka Connect's metrics."""
+"""The counters of a task; their names are those of Kafka Connect's metrics."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -7,7 +7,7 @@ import msgspec
 
 
 class TaskCounters(msgspec.Struct, kw_only=True):
-    """Counts since the task started. Written by the task's thread alone, read by others as they please."""
+    """Counts since the task started. Only the task's thread writes them; any thread may read them."""
 
     source_record_poll: int = 0
     source_record_write: int = 0
@@ -30,17 +30,17 @@ class TaskCounters(msgspec.Struct, kw_only=True):
     deadletterqueue_produce_failures: int = 0
     last_error_timestamp: int = 0
     cpu_seconds: float = 0.0
-    """Of the task's own thread."""
+    """The processor time of the task's thread."""
 
     def add(self, changes: Mapping[str, float]) -> None:
-        """Take in what was counted elsewhere, by name; KeyError for a name that is none."""
+        """Add changes by name; KeyError for an unknown name."""
         whole = msgspec.structs.asdict(self)
         for name, change in changes.items():
             kind = type(whole[name])
-            setattr(self, name, kind(_joined(name, whole[name], change)))
+            setattr(self, name, kind(_add(name, whole[name], change)))
 
     def since(self, before: "TaskCounters") -> dict[str, float]:
-        """What is to be added to `before` to get this."""
+        """The changes since `before`."""
         then = msgspec.structs.asdict(before)
         now = msgspec.structs.asdict(self)
         return {
@@ -51,20 +51,20 @@ class TaskCounters(msgspec.Struct, kw_only=True):
 
 
 _GAUGES: Final = frozenset({"source_record_active", "sink_record_lag_max", "partition_count"})
-"""What was counted last is what is."""
+"""Counters whose last value replaces the earlier one."""
 _LARGEST: Final = frozenset({"put_batch_ms_max", "last_error_timestamp"})
 
 
-def merged(counted: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """What several have counted, as if one had."""
+def merged_counters(counted: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """The sum of the changes of several pipelines."""
     together: dict[str, float] = {}
     for changes in counted:
         for name, change in changes.items():
-            together[name] = _joined(name, together[name], change) if name in together else change
+            together[name] = _add(name, together[name], change) if name in together else change
     return together
 
 
-def _joined(name: str, so_far: float, change: float) -> float:
+def _add(name: str, so_far: float, change: float) -> float:
     if name in _GAUGES:
         return change
     return max(so_far, change) if name in _LARGEST else so_far + change

@@ -1,7 +1,7 @@
-"""Shows what a configuration would do to records that somebody made up, or took from dead letters.
+"""Shows what a configuration would do to sample records, or to dead letters.
 
-Records of a sink pass its converters and transforms; those of a source, its transforms alone, since its converters may
-register schemas. Nothing is written anywhere: the connector itself is not made.
+Records of a sink pass its converters and transforms; those of a source only its transforms, since its converters may
+register schemas. Nothing is written anywhere, and the connector itself is not created.
 """
 
 import re
@@ -17,20 +17,19 @@ from connect.api.data import Schema
 from connect.api.errors import java_name_of
 from connect.api.record import Header, Record, SinkRecord
 from connect.api.sink import SinkConnector
-from connect.runtime.configuration.config_providers import ConfigProviders, concealed
+from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.configuration.validation import definition_class, validate
 from connect.runtime.failures.error_policy import Stage
 from connect.runtime.tasks.conversion import Conversion, class_name_of, conversion_of
 from connect.settings import ConnectSettings
-from connect.transforms.chain import Step
 
 T = TypeVar("T")
 _CONVERTER: Final = re.compile(r"(key|value|header)\.converter")
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """A record to try a configuration with; of a source, key and value are data already."""
+    """A sample record; for a source, key and value are data."""
 
     topic: str
     key: Any = None
@@ -42,20 +41,20 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordView(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it would reach the next step."""
+    """A record between two steps."""
 
     topic: Annotated[str, Meta(description="Its topic.")]
-    partition: Annotated[int | None, Meta(description="Its partition; null when it is not chosen yet.")]
+    partition: Annotated[int | None, Meta(description="Its partition; null when it has none yet.")]
     timestamp: Annotated[int | None, Meta(description="Its time.")]
     key: Annotated[Any, Meta(description="Its key; bytes are base64.")]
     value: Annotated[Any, Meta(description="Its value; bytes are base64.")]
-    key_schema: Annotated[dict[str, Any] | None, Meta(description="What its key looks like.")]
-    value_schema: Annotated[dict[str, Any] | None, Meta(description="What its value looks like.")]
+    key_schema: Annotated[dict[str, Any] | None, Meta(description="The schema of its key.")]
+    value_schema: Annotated[dict[str, Any] | None, Meta(description="The schema of its value.")]
     headers: Annotated[list[tuple[str, Any]], Meta(description="Its headers.")]
 
 
 class StepView(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": "class"}):
-    """What one step made of a record; nothing when it was dropped."""
+    """The result of one step."""
 
     stage: Annotated[str, Meta(description="TRANSFORMATION.", examples=["TRANSFORMATION"])]
     name: Annotated[str, Meta(description="The alias of the transform.")]
@@ -66,29 +65,29 @@ class StepView(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": 
 class SampleError(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": "class"}):
     """Why a record would fail."""
 
-    stage: Annotated[str, Meta(description="Where on its way.", examples=["VALUE_CONVERTER"])]
-    class_name: Annotated[str, Meta(description="The class that was at work.")]
-    exception: Annotated[str, Meta(description="The name of the error.")]
-    message: Annotated[str, Meta(description="What it says.")]
+    stage: Annotated[str, Meta(description="The stage at which it would fail.", examples=["VALUE_CONVERTER"])]
+    class_name: Annotated[str, Meta(description="The class that fails.")]
+    exception: Annotated[str, Meta(description="The name of the exception.")]
+    message: Annotated[str, Meta(description="Its message.")]
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """What would become of a record."""
+    """The result for one record."""
 
-    steps: Annotated[list[StepView], Meta(description="What each transform made of it.")] = []
-    result: Annotated[RecordView | None, Meta(description="The record in the end; null when there is none.")] = None
+    steps: Annotated[list[StepView], Meta(description="The result of each transform.")] = []
+    result: Annotated[RecordView | None, Meta(description="The final record; null when there is none.")] = None
     dropped: Annotated[bool, Meta(description="Whether a transform dropped it.")] = False
     error: Annotated[SampleError | None, Meta(description="Why it would fail; null when it would not.")] = None
 
 
 class DryRunResult(msgspec.Struct, frozen=True):
-    """What would become of the records."""
+    """The results of a dry run."""
 
-    records: Annotated[list[Outcome], Meta(description="In the order of the request.")]
+    records: Annotated[list[Outcome], Meta(description="The results, in the order of the request.")]
 
 
 class DryRun:
-    """Tries configurations. Blocking; safe for any number of threads."""
+    """Applies configurations to sample records. Blocking and thread-safe."""
 
     def __init__(self, *, plugins: Plugins, providers: ConfigProviders, settings: ConnectSettings) -> None:
         self._plugins = plugins
@@ -96,16 +95,16 @@ class DryRun:
         self._settings = settings
 
     def __call__(self, config: Mapping[str, str | None], samples: Sequence[Sample]) -> list[Outcome]:
-        """What would become of each record; BadRequest when the configuration is wrong.
+        """The result for each record; BadRequest when the configuration is invalid.
 
-        Placeholders are filled in for converters alone: what transforms make of them would be shown.
+        Placeholders are resolved for converters only: the results of transforms would show the secrets.
         """
         validate(config, plugins=self._plugins, providers=self._providers, settings=self._settings).require()
         given = {key: value for key, value in config.items() if value is not None}
         resolved = given | self._providers.resolve({key: given[key] for key in given if _CONVERTER.match(key)})
-        connector = self._plugins.connector(resolved["connector.class"].strip())
+        connector = self._plugins.connectors.find(resolved["connector.class"].strip())
         conversion = conversion_of(definition_class(connector).parse(resolved), self._plugins, self._settings)
-        first = _converted if issubclass(connector, SinkConnector) else _as_given
+        first = _convert if issubclass(connector, SinkConnector) else _as_given
         secrets = self._providers.secrets(given)
         try:
             return [_Trial(conversion, secrets).run(sample, first) for sample in samples]
@@ -114,11 +113,11 @@ class DryRun:
 
 
 class _Failed(Exception):
-    """A step failed; the others make no sense."""
+    """A step failed; the rest is skipped."""
 
 
 class _Trial:
-    """One record on its way."""
+    """Runs one record through the steps."""
 
     def __init__(self, conversion: Conversion, secrets: Mapping[str, str]) -> None:
         self.conversion = conversion
@@ -129,9 +128,17 @@ class _Trial:
         with suppress(_Failed):
             record: Record | None = first(self, sample)
             for step in self.conversion.chain.steps:
-                if record is not None:
-                    record = self._stepped(step, record)
-            self._outcome.result = None if record is None else _shown(record)
+                if record is None:
+                    break
+                record = self.attempt(Stage.TRANSFORMATION, step.class_name, partial(step.apply, record))
+                view = StepView(
+                    stage=Stage.TRANSFORMATION.value,
+                    name=step.name,
+                    class_name=step.class_name,
+                    record=None if record is None else _to_view(record),
+                )
+                self._outcome.steps.append(view)
+            self._outcome.result = None if record is None else _to_view(record)
             self._outcome.dropped = record is None
         return self._outcome
 
@@ -139,23 +146,15 @@ class _Trial:
         try:
             return work()
         except Exception as error:
-            message = concealed(str(error), self._secrets)
+            message = conceal(str(error), self._secrets)
             exception = java_name_of(error)
             self._outcome.error = SampleError(
                 stage=stage.value, class_name=class_name, exception=exception, message=message
             )
             raise _Failed from error
 
-    def _stepped(self, step: Step, record: Record) -> Record | None:
-        changed = self.attempt(Stage.TRANSFORMATION, step.class_name, partial(step.apply, record))
-        shown = None if changed is None else _shown(changed)
-        self._outcome.steps.append(
-            StepView(stage=Stage.TRANSFORMATION.value, name=step.name, class_name=step.class_name, record=shown)
-        )
-        return changed
 
-
-def _converted(trial: _Trial, sample: Sample) -> Record:
+def _convert(trial: _Trial, sample: Sample) -> Record:
     given, topic = trial.conversion, sample.topic
     key_schema, key = trial.attempt(
         Stage.KEY_CONVERTER,
@@ -191,7 +190,7 @@ def _headers(given: Conversion, sample: Sample) -> tuple[Header, ...]:
 
 
 def _as_given(trial: _Trial, sample: Sample) -> Record:
-    """What a source would hand over: data without a schema."""
+    """The record of a source: data without a schema."""
     return Record(
         topic=sample.topic,
         key=sample.key,
@@ -201,7 +200,7 @@ def _as_given(trial: _Trial, sample: Sample) -> Record:
     )
 
 
-def _shown(record: Record) -> RecordView:
+def _to_view(record: Record) -> RecordView:
     return RecordView(
         topic=record.topic,
         partition=record.partition,
@@ -215,18 +214,18 @@ def _shown(record: Record) -> RecordView:
 
 
 def _schema(schema: Schema | None) -> dict[str, Any] | None:
-    """A schema without what it leaves open."""
+    """A schema, without empty attributes."""
     if schema is None:
         return None
-    told: dict[str, Any] = {"type": schema.type.value, "optional": schema.optional}
+    shown: dict[str, Any] = {"type": schema.type.value, "optional": schema.optional}
     parts = {"name": schema.name, "version": schema.version, "default": schema.default, "doc": schema.doc}
-    told |= {name: part for name, part in parts.items() if part is not None}
+    shown |= {name: part for name, part in parts.items() if part is not None}
     if schema.parameters:
-        told["parameters"] = dict(schema.parameters)
+        shown["parameters"] = dict(schema.parameters)
     if schema.fields:
-        told["fields"] = [{"name": field.name, "schema": _schema(field.schema)} for field in schema.fields]
+        shown["fields"] = [{"name": field.name, "schema": _schema(field.schema)} for field in schema.fields]
     if schema.key_schema:
-        told["keys"] = _schema(schema.key_schema)
+        shown["keys"] = _schema(schema.key_schema)
     if schema.value_schema:
-        told["values"] = _schema(schema.value_schema)
-    return told
+        shown["values"] = _schema(schema.value_schema)
+    return shown

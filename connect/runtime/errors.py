@@ -1,13 +1,13 @@
-"""What a request to a worker may end with, in the words and numbers of Kafka Connect's REST API.
+"""Errors of requests to a worker, with the messages and status codes of Kafka Connect's REST API.
 
-WorkerError           what the REST API answers when a request did not succeed
-├── BadRequest   400  the request makes no sense, or the configuration in it is wrong
-├── Forbidden    403  the worker was told not to do this
+WorkerError           an error response of the REST API
+├── BadRequest   400  the request, or the configuration in it, is invalid
+├── Forbidden    403  the worker's settings do not allow this
 ├── NotFound     404  there is no such connector, task or plugin
-├── Conflict     409  not now: something else is going on, or there is one of that name already
-│   └── NotLeader     another worker decides; the request is handed on to it
-├── Failed       500  it was tried, and did not work
-└── Timeout      500  it takes too long
+├── Conflict     409  a conflict with another operation, or with an existing connector
+│   └── NotLeader     another worker leads; the request is forwarded to it
+├── Failed       500  the operation failed
+└── Timeout      500  the operation takes too long
 """
 
 from typing import ClassVar, Final
@@ -22,7 +22,7 @@ STALE: Final = (
 
 
 class WorkerError(Exception):
-    """An answer that is no success; a `ServiceError` of core_broker.service.web."""
+    """An error response; a `ServiceError` of core_broker.service.web."""
 
     status: ClassVar[int] = 500
     retry_after_seconds: int | None = None
@@ -33,12 +33,12 @@ class WorkerError(Exception):
 
     @property
     def code(self) -> int:
-        """The `error_code` of the answer: the HTTP status, as Kafka Connect has it."""
+        """The `error_code` of the response: the HTTP status, as in Kafka Connect."""
         return self.status
 
 
 class BadRequest(WorkerError):
-    """The request makes no sense, or the configuration in it is wrong."""
+    """The request, or the configuration in it, is invalid."""
 
     status = 400
 
@@ -56,13 +56,13 @@ class NotFound(WorkerError):
 
 
 class Conflict(WorkerError):
-    """Not now: something else is going on, or there is a connector of that name already."""
+    """A conflict with another operation, or with an existing connector of that name."""
 
     status = 409
 
 
 class NotLeader(Conflict):
-    """Another worker decides; `url` is where it answers, None while nobody knows."""
+    """Another worker leads; `url` is that of its REST API, None while it is unknown."""
 
     def __init__(self, url: str | None) -> None:
         super().__init__(CONFLICT if url else NO_LEADER)
@@ -70,7 +70,7 @@ class NotLeader(Conflict):
 
 
 class Failed(WorkerError):
-    """It was tried, and did not work."""
+    """The operation failed."""
 
 
 class Timeout(WorkerError):
@@ -80,36 +80,36 @@ class Timeout(WorkerError):
         super().__init__(message)
 
 
-# --- the words that users' scripts look for ---
+# --- messages that users' scripts look for ---
 
 
 def connector_not_found(name: str) -> NotFound:
-    """There is no such connector; told by what reads or changes its configuration or offsets."""
+    """The connector does not exist: for its configuration and offsets."""
     return NotFound(f"Connector {name} not found")
 
 
 def unknown_connector(name: str) -> NotFound:
-    """There is no such connector; told by pause, resume and stop."""
+    """The connector does not exist: for pause, resume and stop."""
     return NotFound(f"Unknown connector {name}")
 
 
 def unknown_connector_to_restart(name: str) -> NotFound:
-    """There is no such connector; told by restart."""
+    """The connector does not exist: for restart."""
     return NotFound(f"Unknown connector: {name}")
 
 
 def unknown_task(name: str, task: int) -> NotFound:
-    """There is no such task; told by restart."""
+    """The task does not exist: for restart."""
     return NotFound(f"Unknown task: {name}-{task}")
 
 
 def no_connector_status(name: str) -> NotFound:
-    """Nothing is known of how this connector fares."""
+    """The connector has no status."""
     return NotFound(f"No status found for connector {name}")
 
 
 def no_task_status(name: str, task: int) -> NotFound:
-    """Nothing is known of how this task fares."""
+    """The task has no status."""
     return NotFound(f"No status found for task {name}-{task}")
 
 

@@ -1,4 +1,4 @@
-"""Where tasks run, as the leader sees it."""
+"""The interface between the leader and the places where tasks run."""
 
 from collections.abc import Callable, Collection
 from typing import Protocol, runtime_checkable
@@ -8,33 +8,33 @@ from connect.runtime.models import Target, TaskId, TaskPlan
 
 
 class Executor(Protocol):
-    """Runs tasks somewhere. Safe for any number of threads; tasks write their states to the status topic themselves."""
+    """Runs tasks. Thread-safe; tasks write their states to the status topic themselves."""
 
     on_lost: Callable[[TaskId, str], None]
-    """Set by the leader: a task's process died, which is not the task's fault; it is started again at once."""
+    """Set by the leader; called when a task's process died, so that the task is restarted."""
 
     def start(self, plan: TaskPlan) -> None:
-        """Run a task; if it runs already, that run is ended first."""
+        """Run a task; if it runs already, that run is stopped first."""
 
     def set_target(self, task_id: TaskId, target: Target) -> None:
-        """Pause a task, or let it go on."""
+        """Pause or resume a task."""
 
     def stop(self, ids: Collection[TaskId]) -> None:
-        """Return when none of these tasks runs any more: asked to end, and cancelled when their time is over."""
+        """Stop these tasks, and cancel those that take too long; returns when none of them runs."""
 
-    def owned(self) -> set[TaskId]:
+    def running_tasks(self) -> set[TaskId]:
         """The tasks that run now."""
 
     def counters(self) -> dict[TaskId, TaskCounters]:
-        """What each of them has done so far."""
+        """The counters of each of them."""
 
     def close(self) -> None:
-        """End all tasks, and leave nothing open."""
+        """Stop all tasks and release everything."""
 
 
 @runtime_checkable
 class LastingExecutor(Executor, Protocol):
-    """An executor whose tasks outlive the worker that leads, and are started again without it when they are lost."""
+    """An executor whose tasks outlive the leader, and that restarts lost tasks by itself."""
 
     def take_over(self) -> None:
-        """Lead: what a former leader wanted and this one does not is stopped after a while."""
+        """Become the leader: tasks of an earlier leader that this one does not want are stopped after a while."""

@@ -1,4 +1,4 @@
-"""What the worker tells of connectors and tasks; the REST API shows these as they are."""
+"""Connectors and tasks as the REST API shows them, and the plan of a task."""
 
 from typing import Annotated, Literal
 
@@ -22,63 +22,67 @@ __all__ = [
 
 ConnectorType = Literal["source", "sink", "unknown"]
 FENCED = "The transactions of this task were taken over"
-"""How the trace begins of a task that another run of it has replaced, or whose transaction the cluster gave up: not
-its fault, so the leader starts it again."""
+"""The trace of a task contains this if another run has replaced it, or if the cluster has aborted its transaction: the
+leader restarts it then, because the task has not failed."""
 
 
 class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A task and its configuration."""
 
-    id: Annotated[TaskId, Meta(description="Which task.")]
+    id: Annotated[TaskId, Meta(description="The id of the task.")]
     config: Annotated[dict[str, str], Meta(description="Its configuration.")]
 
 
 class ConnectorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A connector as it was configured."""
+    """The configuration and the tasks of a connector."""
 
     name: Annotated[str, Meta(description="Its name.")]
-    config: Annotated[dict[str, str], Meta(description="Its configuration, with placeholders as they were given.")]
+    config: Annotated[dict[str, str], Meta(description="Its configuration, with placeholders unresolved.")]
     tasks: Annotated[list[TaskId], Meta(description="Its tasks.")]
-    type: Annotated[ConnectorType, Meta(description="Which way data goes.")]
+    type: Annotated[ConnectorType, Meta(description="source, sink, or unknown.")]
 
 
 class ConnectorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the connector itself fares."""
+    """The state of the connector itself."""
 
-    state: Annotated[State, Meta(description="What it does.")]
+    state: Annotated[State, Meta(description="Its state.")]
     worker_id: Annotated[str, Meta(description="The worker that runs it.", examples=["connect-1:8083"])]
-    trace: Annotated[str | None, Meta(description="Why it failed; left out when it did not.")] = None
-    version: Annotated[str | None, Meta(description="The version of its class; left out when unknown.")] = None
+    trace: Annotated[str | None, Meta(description="The stack trace of its failure; omitted if it has not failed.")] = (
+        None
+    )
+    version: Annotated[str | None, Meta(description="The version of its class; omitted if unknown.")] = None
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a task fares."""
+    """The state of a task."""
 
     id: Annotated[int, Meta(description="Its number.", examples=[0])]
-    state: Annotated[State, Meta(description="What it does.")]
+    state: Annotated[State, Meta(description="Its state.")]
     worker_id: Annotated[str, Meta(description="The worker that runs it.", examples=["connect-1:8083"])]
-    trace: Annotated[str | None, Meta(description="Why it failed; left out when it did not.")] = None
-    version: Annotated[str | None, Meta(description="The version of its class; left out when unknown.")] = None
+    trace: Annotated[str | None, Meta(description="The stack trace of its failure; omitted if it has not failed.")] = (
+        None
+    )
+    version: Annotated[str | None, Meta(description="The version of its class; omitted if unknown.")] = None
 
 
 class ConnectorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a connector and its tasks fare."""
+    """The states of a connector and its tasks."""
 
     name: Annotated[str, Meta(description="Its name.")]
     connector: Annotated[ConnectorState, Meta(description="The connector itself.")]
     tasks: Annotated[list[TaskState], Meta(description="Its tasks.")]
-    type: Annotated[ConnectorType, Meta(description="Which way data goes.")]
+    type: Annotated[ConnectorType, Meta(description="source, sink, or unknown.")]
 
 
 class ExpandedConnector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was asked for of a connector."""
+    """The requested parts of a connector."""
 
     status: Annotated[ConnectorStatus | None, Meta(description="With expand=status.")] = None
     info: Annotated[ConnectorInfo | None, Meta(description="With expand=info.")] = None
 
 
 class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is needed to run a task, wherever that is. Placeholders such as `${file:…}` are not filled in yet."""
+    """Everything needed to run a task, on any machine. Placeholders such as `${file:…}` are not resolved yet."""
 
     id: TaskId
     connector_config: dict[str, str]
@@ -88,5 +92,5 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Grows with every new configuration of the connector and every restart of the task."""
     task_count: int = 1
     epoch: int = 0
-    """Grows with every owner of the task; an owner with a lower one has lost it."""
+    """Grows with every owner of the task; an owner with a lower epoch has lost it."""
     worker_id: str = ""

@@ -1,4 +1,4 @@
-"""The cluster may be away for a while: what depends on it alone is tried again until it is back."""
+"""Retries operations on the cluster until it is reachable again."""
 
 import logging
 from collections.abc import Callable
@@ -15,19 +15,19 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 def patiently(step: Callable[[], T], stopping: Stopping, *, what: str) -> T:
-    """What a step gives, tried again while the cluster does not answer; raises Stopped when the task shall end."""
+    """The result of a step, with retries while the cluster does not answer; Stopped when the task is asked to stop."""
     is_first = True
     while True:
         try:
             return step()
         except (Unreachable, Retriable, RetriableError) as error:
             if is_first:
-                log.warning("the cluster does not answer: waiting for it", extra={"what": what, "error": str(error)})
+                log.warning("the cluster does not answer, retrying", extra={"what": what, "error": str(error)})
             is_first = False
             stopping.wait_or_raise(_PAUSE_SECONDS)
 
 
 def connect_error(message: str, error: ClientError) -> ConnectError:
-    """An error of the cluster, as one of tasks: whether waiting helps is kept."""
+    """Convert an error of the client to a ConnectError, or a RetriableError if a retry may help."""
     kind = RetriableError if isinstance(error, Unreachable | Retriable) else ConnectError
     return kind(f"{message}: {error}")

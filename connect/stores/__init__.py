@@ -1,1 +1,1 @@
-"""What Connect remembers, in compacted topics."""
+"""Connect's state, in compacted topics."""

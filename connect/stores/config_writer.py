@@ -1,4 +1,4 @@
-"""Writes the config topic, as long as this worker leads: a leader that was replaced cannot write any more."""
+"""Writes the config topic while this worker leads; a leader that was replaced is fenced."""
 
 import logging
 import threading
@@ -8,10 +8,10 @@ from typing import Final
 from connect.api.errors import ConnectError
 from connect.settings import ConnectSettings
 from connect.stores import config_records as records
-from connect.stores.config_records import Leader, Restart
+from connect.stores.config_records import Leader
 from connect.stores.configs import ConfigStore
 from connect.stores.states import Target, TaskId
-from connect.stores.writer import PARTITIONER, Pair, TopicWriter, told_as_connect_errors
+from connect.stores.writer import PARTITIONER, Pair, TopicWriter, mapped_client_errors
 from core_broker.client.errors import ClientError, Fatal, NotAllowed, Rejected
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 3
 _FENCED: Final = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, -144)
-"""Somebody else has taken the transactional id over; the last one is the library's own word for it."""
+"""Another producer has taken over the transactional id; the last code is librdkafka's own."""
 _DEFAULTS: Final = {**PARTITIONER, "linger.ms": "0"}
 
 
@@ -30,7 +30,7 @@ class LeadershipLost(ConnectError):
 
 
 class ConfigWriter:
-    """Every call returns when what it wrote is committed and read back. Safe for any number of threads."""
+    """Every call returns when its records are committed and read back. Thread-safe."""
 
     def __init__(self, settings: ConnectSettings, store: ConfigStore) -> None:
         self._settings = settings
@@ -41,22 +41,22 @@ class ConfigWriter:
         self._has_lost_lead = False
 
     def start(self) -> None:
-        """Take the topic over: whoever led before can write no more."""
-        with self._lock, told_as_connect_errors(self._store.topic):
+        """Take over the topic: an earlier leader can no longer write."""
+        with self._lock, mapped_client_errors(self._store.topic):
             self._open()
 
     def close(self) -> None:
-        """Write no more."""
+        """Refuse further writes."""
         self._has_lost_lead = True
         with self._lock:
             self._drop()
 
     def put_leader(self, leader: Leader) -> None:
-        """Tell all workers who leads."""
+        """Announce the leader to all workers."""
         self._write([records.leader_record(leader)])
 
     def put_connector(self, name: str, config: Mapping[str, str], *, target: Target | None = None) -> None:
-        """Configure a connector; `target` is what is wanted of it from now on, unless that stays as it was."""
+        """Configure a connector; `target` is its new target state, if that changes."""
         wanted = [records.target_record(name, target)] if target is not None else []
         self._write([*wanted, records.connector_record(name, config)])
 
@@ -66,84 +66,71 @@ class ConfigWriter:
         self._write([*pairs, records.commit_record(name, len(configs))])
 
     def put_target(self, name: str, target: Target, *, without_tasks: bool = False) -> None:
-        """Say what is wanted of a connector, and whether it has no tasks any more."""
+        """Set the target state of a connector; `without_tasks` removes its tasks."""
         emptied = [records.commit_record(name, 0)] if without_tasks else []
         self._write([records.target_record(name, target), *emptied])
 
     def remove(self, name: str) -> None:
-        """Forget a connector and its tasks."""
+        """Delete a connector and its tasks."""
         self._write(records.removal_records(name, self._store.task_numbers(name)))
 
     def put_fencing(self, name: str, tasks: int) -> None:
-        """Note how many tasks must be fenced before others may start."""
+        """Note how many tasks must be fenced before new ones may start."""
         self._write([records.fencing_record(name, tasks)])
-
-    def put_restart(self, name: str, restart: Restart) -> None:
-        """Note that somebody asked for a restart."""
-        self._write([records.restart_record(name, restart)])
 
     def put_logger_level(self, logger: str, level: str) -> None:
         """Set a logger's level on every worker."""
         self._write([records.logger_record(logger, level)])
 
-    def put_redrive(self, name: str, mark: str, value: Mapping[str, object] | None) -> None:
-        """Note how far a redrive of dead letters is; None forgets it."""
-        self._write([records.redrive_record(name, mark, value)])
-
     def _write(self, pairs: Sequence[Pair]) -> None:
         with self._lock:
             if self._has_lost_lead:
-                raise LeadershipLost("This worker does not lead any more")
+                raise LeadershipLost("This worker no longer leads")
             try:
-                # All of a transaction is seen together, and in order.
-                with told_as_connect_errors(self._store.topic), self._store.read_back(pairs[-1]):
-                    self._written(pairs)
+                # A transaction becomes visible at once and in order, so reading back its last record is enough.
+                with mapped_client_errors(self._store.topic), self._store.read_back(pairs[-1]):
+                    self._send(pairs)
             except ConnectError as error:
                 if isinstance(error.__cause__, Fatal):
                     self._has_lost_lead = True
                     raise LeadershipLost("Another worker leads: this one was fenced") from error
                 raise
 
-    def _written(self, pairs: Sequence[Pair]) -> None:
+    def _send(self, pairs: Sequence[Pair]) -> None:
         producer = self._open()
         if producer is None:
-            assert self._plain is not None, "without transactions there is a plain writer"
+            assert self._plain is not None, "the plain writer replaces transactions"
             self._plain.send(pairs)
             return
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._commit(producer, pairs)
+                producer.begin()
+                for key, value in pairs:
+                    producer.send(OutgoingRecord(topic=self._store.topic, key=key, value=value, partition=0))
+                producer.commit()
                 return
             except Fatal as error:
                 self._drop()
                 if error.code in _FENCED or attempt == _ATTEMPTS:
                     raise
-                # The cluster forgets an id that was not used for long: that does not make another worker the leader.
-                producer = self._reopened()
+                # The cluster forgets an id after a long time without use: that makes no other worker the leader.
+                producer = self._open()
+                if producer is None:
+                    raise Fatal("the cluster no longer allows transactions") from error
             except AbortNeeded as error:
-                log.warning("a change was not written yet", extra={"error": str(error), "attempt": attempt})
+                log.warning(
+                    "writing to the config topic failed, retrying", extra={"error": str(error), "attempt": attempt}
+                )
                 producer.abort()
                 if attempt == _ATTEMPTS or self._has_lost_lead:
                     raise
             except ClientError:
-                # Whether it was written is not known: this producer cannot tell, the next one clears it up.
+                # Whether it was written is unknown; the init of the next producer settles that.
                 self._drop()
                 raise
 
-    def _reopened(self) -> TransactionalProducer:
-        producer = self._open()
-        if producer is None:
-            raise Fatal("the cluster does not allow transactions any more")
-        return producer
-
-    def _commit(self, producer: TransactionalProducer, pairs: Sequence[Pair]) -> None:
-        producer.begin()
-        for key, value in pairs:
-            producer.send(OutgoingRecord(topic=self._store.topic, key=key, value=value, partition=0))
-        producer.commit()
-
     def _open(self) -> TransactionalProducer | None:
-        """The producer; None where the cluster does not let us have transactions."""
+        """The producer; None if the cluster does not allow us transactions."""
         if self._producer is not None or self._plain is not None:
             return self._producer
         kafka = self._settings.kafka(client_id=f"caudal-connect-leader-{self._settings.group_id}")
@@ -152,8 +139,8 @@ class ConfigWriter:
         try:
             producer.init()
         except (NotAllowed, Rejected) as error:
-            told = {"transactional_id": transactional_id, "error": str(error)}
-            log.warning("no transactions: a leader that was replaced could still write", extra=told)
+            extra = {"transactional_id": transactional_id, "error": str(error)}
+            log.warning("transactions are not allowed: a leader that was replaced could still write", extra=extra)
             self._plain = TopicWriter(kafka, self._store.topic)
             return None
         self._producer = producer

@@ -1,4 +1,4 @@
-"""How far sources have read: a table of the offsets topic, in Kafka Connect's own format."""
+"""Offsets of sources: the offsets topic as a table, in Kafka Connect's format."""
 
 import logging
 import math
@@ -24,8 +24,8 @@ Change = tuple[Partition, Offset | None]
 _LONG: Final = 1 << 63
 
 
-class OffsetStore:
-    """Offsets of all sources, or of those that use one topic. Safe for any number of threads."""
+class OffsetStore(CompactedTopic):
+    """Offsets of all sources, or of those with a separate topic. Thread-safe."""
 
     def __init__(self, settings: ConnectSettings, topic: str | None = None) -> None:
         plan = TopicPlan(
@@ -34,55 +34,45 @@ class OffsetStore:
             partitions=settings.offset_storage_partitions,
             replication_factor=settings.offset_storage_replication_factor,
         )
-        self._topic = CompactedTopic(settings.kafka(), plan, self._apply)
+        super().__init__(settings.kafka(), plan, self._apply)
         self._lock = threading.Lock()
         self._offsets: dict[str, dict[bytes, tuple[bytes, dict[str, Value]]]] = {}
 
-    @property
-    def topic(self) -> str:
-        """The topic's name."""
-        return self._topic.plan.name
-
-    def start(self) -> None:
-        """Read all that is there, and follow what comes."""
-        self._topic.start()
-
-    def stop(self) -> None:
-        """Follow no more."""
-        self._topic.stop()
-
-    def refresh(self) -> None:
-        """Wait until all that was committed before this call is known."""
-        self._topic.read_to_end()
-
     def get(self, connector: str, partition: Partition) -> dict[str, Value] | None:
-        """How far a part of the other side was read, as far as it is known here; see `refresh`."""
+        """The offset of a source partition, as last read; see `refresh`."""
         with self._lock:
             found = self._offsets.get(connector, {}).get(offset_key(connector, partition))
         return dict(found[1]) if found else None
 
     def all(self, connector: str) -> list[tuple[dict[str, Value], dict[str, Value]]]:
-        """Every part and how far it was read."""
+        """Every source partition and its offset."""
         with self._lock:
             found = list(self._offsets.get(connector, {}).items())
         return [(msgspec.json.decode(key)[1], dict(offset)) for key, (_, offset) in found]
 
     def put_all(self, connector: str, changes: Sequence[Change]) -> None:
-        """Write offsets, None to forget one; returns when they are safe."""
-        self._topic.send([(self._written_key(connector, part), offset_value(offset)) for part, offset in changes])
-
-    def _written_key(self, connector: str, partition: Partition) -> bytes:
-        """The key under which a part stands already, should somebody have written its fields in another order."""
-        key = offset_key(connector, partition)
-        with self._lock:
-            found = self._offsets.get(connector, {}).get(key)
-        return found[0] if found else key
+        """Write offsets, None to delete one; returns when they are acknowledged."""
+        pairs = []
+        for partition, offset in changes:
+            key = offset_key(connector, partition)
+            # Another program may have written the fields of the key in another order.
+            with self._lock:
+                found = self._offsets.get(connector, {}).get(key)
+            pairs.append((found[0] if found else key, offset_value(offset)))
+        self.send(pairs)
 
     def _apply(self, record: IncomingRecord) -> None:
-        parsed = _parsed_key(record)
-        if parsed is None or record.key is None:
-            return
-        connector, partition = parsed
+        try:
+            decoded = msgspec.json.decode(record.key or b"")
+        except msgspec.DecodeError:
+            decoded = None
+        match decoded:
+            case [str(connector), dict(partition)] if record.key is not None:
+                pass
+            case _:
+                where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+                log.warning("the key of an offset has an unexpected format and is ignored", extra=where)
+                return
         key = offset_key(connector, partition)
         offset = msgspec.json.decode(record.value) if record.value is not None else None
         with self._lock:
@@ -94,7 +84,7 @@ class OffsetStore:
 
 def offset_key(connector: str, partition: Partition) -> bytes:
     """The key of an offset's record; DataError when the partition has values that cannot be written."""
-    checked(partition)
+    check_fields(partition)
     ordered = {name: partition[name] for name in sorted(partition, key=_java_order)}
     return msgspec.json.encode([connector, ordered])
 
@@ -103,43 +93,27 @@ def offset_value(offset: Offset | None) -> bytes | None:
     """The value of an offset's record; DataError when the offset has values that cannot be written."""
     if offset is None:
         return None
-    checked(offset)
+    check_fields(offset)
     return msgspec.json.encode(dict(offset))
 
 
-def checked(fields: Mapping[Any, Value]) -> None:
-    """Raise DataError unless all keys are text and all values are numbers, text, bytes or nothing."""
+def check_fields(fields: Mapping[Any, Value]) -> None:
+    """Raise DataError unless all keys are text and all values are numbers, text, bytes or null."""
     for name, value in fields.items():
         if not isinstance(name, str):
             raise DataError("Offsets may only use String keys")
         if value is None or isinstance(value, bool | str | bytes):
             continue
-        if not isinstance(value, int | float) or not _is_writable(value):
-            told = value if isinstance(value, int | float) else type(value).__name__
-            raise DataError(f"Offsets may only contain primitive types as values, but field {name} contains {told}")
-
-
-def _is_writable(number: float) -> bool:
-    return -_LONG <= number < _LONG if isinstance(number, int) else math.isfinite(number)
-
-
-def _parsed_key(record: IncomingRecord) -> tuple[str, dict[str, Value]] | None:
-    try:
-        match msgspec.json.decode(record.key or b""):
-            case [str(connector), dict(partition)]:
-                return connector, partition
-            case _:
-                pass
-    except msgspec.DecodeError:
-        pass
-    where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-    log.warning("the key of an offset has an unexpected format, and is passed over", extra=where)
-    return None
+        if isinstance(value, int) and -_LONG <= value < _LONG:
+            continue
+        if not isinstance(value, float) or not math.isfinite(value):
+            shown = value if isinstance(value, int | float) else type(value).__name__
+            raise DataError(f"Offsets may only contain primitive types as values, but field {name} contains {shown}")
 
 
 @lru_cache(maxsize=4096)
 def _java_order(name: str) -> tuple[int, str]:
-    """Where Java's HashMap of up to twelve entries has a key: Kafka Connect looks offsets up by the bytes of keys."""
+    """The position of a key in Java's HashMap of up to twelve entries: Kafka Connect finds offsets by their bytes."""
     code = 0
     for unit in memoryview(name.encode("utf-16-le", "surrogatepass")).cast("H"):
         code = (31 * code + unit) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Words that the topics of a worker speak in: tasks, what is wanted of them, and how they fare."""
+"""Tasks, their states and target states, as in the worker's topics."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -8,7 +8,7 @@ from msgspec import Meta
 
 
 class State(StrEnum):
-    """How a connector or a task fares."""
+    """The state of a connector or a task."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -17,11 +17,11 @@ class State(StrEnum):
     RESTARTING = "RESTARTING"
     STOPPED = "STOPPED"
     DESTROYED = "DESTROYED"
-    """Never shown: what was deleted."""
+    """Never shown: it was deleted."""
 
 
 class Target(StrEnum):
-    """What the user wants of a connector."""
+    """The state that the user wants for a connector."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"

@@ -1,4 +1,4 @@
-"""How connectors and tasks fare, and which topics they use: a table of the status topic, in Kafka Connect's format."""
+"""States of connectors and tasks, and the topics they use: the status topic as a table, in Kafka Connect's format."""
 
 import logging
 import threading
@@ -34,7 +34,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicUse(msgspec.Struct, frozen=True, kw_only=True, rename={"discovered_ms": "discoverTimestamp"}):
-    """A topic that a connector uses, and which task met it first."""
+    """A topic that a connector uses, and the task that used it first."""
 
     name: str
     connector: str
@@ -43,14 +43,14 @@ class TopicUse(msgspec.Struct, frozen=True, kw_only=True, rename={"discovered_ms
 
 
 Changed = tuple[str, int | None]
-"""The connector whose status changed, and the task where it was one."""
+"""The connector whose status changed, and the task if it was one."""
 Listener = Callable[[str, int | None], None]
 
 
 class StatusWriter:
-    """Writes states in the background: it never waits, never fails, and the last state of each is what arrives.
+    """Writes states in the background: it never waits and never fails, and the last state of each key arrives.
 
-    While the cluster is away, states wait: one for each task, not more.
+    While the cluster is unreachable, one state of each key is kept.
     """
 
     def __init__(self, settings: ConnectSettings, *, clock: Clock | None = None) -> None:
@@ -61,40 +61,40 @@ class StatusWriter:
         self._pending: dict[str, bytes | None] = {}
         self._sending: dict[str, bytes | None] = {}
         self._written: dict[str, int] = {}
-        """The offset of what was written last, for each key."""
+        """The offset of the last record written, by key."""
         self._is_closing = False
         self._sender: threading.Thread | None = None
 
     def put_connector(
         self, name: str, state: State, *, worker_id: str, generation: int, trace: str | None = None
     ) -> None:
-        """Note how a connector fares; DESTROYED forgets it."""
+        """Write the state of a connector; DESTROYED deletes it."""
         status = Status(state=state, trace=trace, worker_id=worker_id, generation=generation)
         self._put(_CONNECTOR + name, status)
 
     def put_task(
         self, task: TaskId, state: State, *, worker_id: str, generation: int, trace: str | None = None
     ) -> None:
-        """Note how a task fares; DESTROYED forgets it."""
+        """Write the state of a task; DESTROYED deletes it."""
         status = Status(state=state, trace=trace, worker_id=worker_id, generation=generation)
         self._put(f"{_TASK}{task}", status)
 
     def put_topic(self, topic: str, task: TaskId) -> None:
-        """Note that a connector uses a topic; the task has met it."""
+        """Note that a connector uses a topic, and which task did."""
         use = TopicUse(name=topic, connector=task.connector, task=task.task, discovered_ms=self._clock.now_ms())
         self._write(f"{_TOPIC}{topic}{_OF_CONNECTOR}{task.connector}", msgspec.json.encode({"topic": use}))
 
     def delete_topic(self, topic: str, connector: str) -> None:
-        """Forget that a connector used a topic."""
+        """Delete the note that a connector used a topic."""
         self._write(f"{_TOPIC}{topic}{_OF_CONNECTOR}{connector}", None)
 
     def flush(self, timeout_seconds: float = 10.0) -> bool:
-        """Wait until all is written; False when time was up."""
+        """Wait until everything is written; False on a timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._pending and not self._sending, timeout_seconds)
 
     def close(self, timeout_seconds: float = 5.0) -> None:
-        """Write what is left, as far as time allows."""
+        """Write the rest, within the time given."""
         self.flush(timeout_seconds)
         with self._changed:
             self._is_closing = True
@@ -124,7 +124,11 @@ class StatusWriter:
                     return
                 chosen = list(self._pending)[:_BATCH]
                 self._sending = {key: self._pending.pop(key) for key in chosen}
-            offsets = self._try_send()
+            offsets: list[int] | None = None
+            try:
+                offsets = self._writer.send([(key.encode(), value) for key, value in self._sending.items()])
+            except ConnectError as error:
+                log.warning("states could not be written yet", extra={"topic": self._topic_name, "error": str(error)})
             with self._changed:
                 if offsets is None:
                     self._pending = {**self._sending, **self._pending}
@@ -135,17 +139,9 @@ class StatusWriter:
                 if offsets is None:
                     self._changed.wait_for(lambda: self._is_closing, _PAUSE_SECONDS)
 
-    def _try_send(self) -> list[int] | None:
-        """Where the states were written; None when they could not be, and are to be tried again."""
-        try:
-            return self._writer.send([(key.encode(), value) for key, value in self._sending.items()])
-        except ConnectError as error:
-            log.warning("states could not be written yet", extra={"topic": self._topic_name, "error": str(error)})
-            return None
-
 
 class StatusStore(StatusWriter):
-    """Writes states, and knows those that all workers and tasks wrote. What is put here is known here at once."""
+    """Writes states, and knows those of all workers and tasks. What is put here is known here at once."""
 
     def __init__(self, settings: ConnectSettings, *, clock: Clock | None = None) -> None:
         super().__init__(settings, clock=clock)
@@ -161,40 +157,40 @@ class StatusStore(StatusWriter):
         self._tasks: dict[str, dict[int, Status]] = {}
         self._topics: dict[str, dict[str, TopicUse]] = {}
         self.listeners: list[Listener] = []
-        """Called, from any thread, after a status has changed."""
+        """Called from any thread after a status has changed."""
 
     def start(self) -> None:
-        """Read all that is there, and follow what comes."""
+        """Read the topic to its end, and follow it."""
         self._followed.start()
 
     def stop(self) -> None:
-        """Follow no more; what is not written yet is written."""
+        """Write the rest, and stop following the topic."""
         self.close()
         self._followed.stop()
 
     def refresh(self) -> None:
-        """Wait until all that was committed before this call is known."""
-        self._followed.read_to_end()
+        """Wait until all records are read that were committed before this call."""
+        self._followed.refresh()
 
     def connectors(self) -> set[str]:
-        """All of whom something is known."""
+        """Names of the connectors that have a status."""
         with self._lock:
             tasks = {name for name, statuses in self._tasks.items() if statuses}
             topics = {name for name, uses in self._topics.items() if uses}
             return {*self._connectors, *tasks, *topics}
 
     def connector(self, name: str) -> Status | None:
-        """How a connector fares."""
+        """The status of a connector."""
         with self._lock:
             return self._connectors.get(name)
 
     def task(self, task: TaskId) -> Status | None:
-        """How a task fares."""
+        """The status of a task."""
         with self._lock:
             return self._tasks.get(task.connector, {}).get(task.task)
 
     def tasks(self, name: str) -> dict[int, Status]:
-        """How the tasks of a connector fare, those included that are no more and were not forgotten."""
+        """The statuses of a connector's tasks, including old ones that were not deleted yet."""
         with self._lock:
             return dict(self._tasks.get(name, {}))
 
@@ -207,27 +203,33 @@ class StatusStore(StatusWriter):
         with self._changed:
             changed = self._take(key, value)
             super()._write(key, value)
-        self._tell(changed)
+        self._notify(changed)
 
     def _read(self, record: IncomingRecord) -> None:
         key = (record.key or b"").decode()
         with self._changed:
-            # Whether a record comes before or after what is being sent is known once that is acknowledged or given up.
+            # Whether this record comes before one that is being sent is known once that is acknowledged or given up.
             self._changed.wait_for(lambda: key not in self._sending or self._is_closing)
             is_overtaken = key in self._pending or record.offset < self._written.get(key, 0)
             if not is_overtaken:
                 self._written.pop(key, None)
             changed = self._take(key, record.value, is_overtaken=is_overtaken)
-        self._tell(changed)
+        self._notify(changed)
 
     def _take(self, key: str, value: bytes | None, *, is_overtaken: bool = False) -> Changed | None:
-        """Note what was put or read, and return whose status that changed.
+        """Apply a record that was put or read, and return whose status that changed.
 
-        A record is overtaken when something was put here for its key that is, or will be, later in the topic.
+        A record is overtaken when one was put here for the same key that is, or will be, later in the topic.
         """
         if key.startswith(_TOPIC):
+            topic, _, connector = key.removeprefix(_TOPIC).partition(_OF_CONNECTOR)
             if not is_overtaken:
-                self._take_topic(key.removeprefix(_TOPIC), value)
+                with self._lock:
+                    uses = self._topics.setdefault(connector, {})
+                    if value is None:
+                        uses.pop(topic, None)
+                    else:
+                        uses[topic] = msgspec.json.decode(value, type=dict[str, TopicUse])["topic"]
             return None
         status = msgspec.json.decode(value, type=Status) if value is not None else None
         if key.startswith(_CONNECTOR):
@@ -245,7 +247,7 @@ class StatusStore(StatusWriter):
         return None
 
     def _take_status(self, table: dict[Key, Status], key: Key, status: Status | None, *, is_overtaken: bool) -> bool:
-        """Whether it changed anything: what an earlier generation says late is passed over."""
+        """Whether it changed anything: late records of an earlier generation are ignored."""
         with self._lock:
             known = table.get(key)
             is_of_later_generation = status and known and status.generation > known.generation
@@ -257,17 +259,7 @@ class StatusStore(StatusWriter):
                 table[key] = status
             return table.get(key) != known
 
-    def _take_topic(self, key: str, value: bytes | None) -> None:
-        topic, _, connector = key.partition(_OF_CONNECTOR)
-        with self._lock:
-            if value is None:
-                self._topics.get(connector, {}).pop(topic, None)
-            else:
-                self._topics.setdefault(connector, {})[topic] = msgspec.json.decode(value, type=dict[str, TopicUse])[
-                    "topic"
-                ]
-
-    def _tell(self, changed: Changed | None) -> None:
+    def _notify(self, changed: Changed | None) -> None:
         if changed is not None:
             for listener in self.listeners:
                 listener(*changed)

@@ -1,4 +1,4 @@
-"""A compacted topic as a table: whoever starts reads it to the end, and then follows it."""
+"""A compacted topic as a table: it is read to its end at the start, and then followed."""
 
 import logging
 import threading
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.errors import ConfigError, RetriableError
-from connect.stores.writer import Pair, TopicWriter, told_as_connect_errors
+from connect.stores.writer import Pair, TopicWriter, mapped_client_errors
 from core_broker.client.admin import Admin
 from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import AlreadyExists, ClientError, Fatal, NotFound, Retriable, Unreachable
@@ -24,26 +24,26 @@ _WAIT_MS: Final = 250
 _PAUSE_SECONDS: Final = 0.5
 _CREATION_SECONDS: Final = 30.0
 _READER_PROPERTIES: Final = {
-    # That a partition ends with the mark of a transaction is known only when a fetch brought nothing.
+    # Only an empty fetch shows that a partition ends with the marker of a transaction.
     "fetch.wait.max.ms": "100"
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """What a topic is for, and how it is created where it is missing."""
+    """How a topic is created if it is missing."""
 
     name: str
     key: str
-    """The setting that names it; told when something is wrong with it."""
+    """The setting that names it, for error messages."""
     partitions: int
     replication_factor: int = -1
     is_single: bool = False
-    """Whether it may have one partition only."""
+    """Whether it must have a single partition."""
 
 
 class CompactedTopic:
-    """Reads a topic from its beginning, for ever, in a thread of its own; sees what is committed only.
+    """Reads a topic from its beginning, for ever, in its own thread; sees committed records only.
 
     `on_record` is called from that thread, one record after the other.
     """
@@ -61,30 +61,30 @@ class CompactedTopic:
         self._admin: Admin | None = None
 
     def start(self, timeout_seconds: float = 60.0) -> None:
-        """Create the topic where it is missing, read all that it holds, and go on reading.
+        """Create the topic if it is missing, read it to its end, and follow it.
 
-        ConfigError when the topic is not fit for its purpose.
+        ConfigError when the topic has the wrong configuration.
         """
-        with told_as_connect_errors(self.plan.name):
+        with mapped_client_errors(self.plan.name):
             self._admin = Admin(self._settings)
             try:
-                partitions = ensured(self._admin, self.plan)
+                partitions = ensure_topic(self._admin, self.plan)
                 places = [(self.plan.name, number) for number in range(partitions)]
                 self._positions = self._admin.offsets(places, "earliest")
             except NotFound as error:
-                # It has just been created, by us or by another worker, and some broker has not heard of it yet.
+                # It was just created, by us or by another worker, and some broker does not know it yet.
                 raise RetriableError(f"Topic {self.plan.name}: {error}") from error
         self._stopping.clear()
         self._thread = threading.Thread(target=self._follow, name=f"follow-{self.plan.name}", daemon=True)
         self._thread.start()
         try:
-            self.read_to_end(timeout_seconds)
+            self.refresh(timeout_seconds)
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(10)
@@ -93,15 +93,15 @@ class CompactedTopic:
         self._admin = None
 
     def send(self, pairs: Sequence[Pair]) -> None:
-        """Write records; returns when they are safe, which may be before they are read back."""
+        """Write records; returns when they are acknowledged, which may be before they are read back."""
         self._writer.send(pairs)
 
-    def read_to_end(self, timeout_seconds: float = 30.0) -> None:
-        """Wait until all that is committed by now has been given to `on_record`; RetriableError when time is up."""
+    def refresh(self, timeout_seconds: float = 30.0) -> None:
+        """Wait until all records are read that were committed before this call; RetriableError on a timeout."""
         ends_at = time.monotonic() + timeout_seconds
         ends = self._ends(ends_at)
         with self._passed:
-            while not self._is_past(ends):
+            while any(self._positions.get(place, 0) < end for place, end in ends.items()):
                 left = ends_at - time.monotonic()
                 if left <= 0 or self._stopping.is_set():
                     raise RetriableError(f"Topic {self.plan.name} could not be read to its end in time")
@@ -109,24 +109,26 @@ class CompactedTopic:
 
     @contextmanager
     def read_back(self, pair: Pair, timeout_seconds: float = 30.0) -> Iterator[None]:
-        """Wait at the end of the block until this record, written inside of it, was given to `on_record`."""
+        """Wait at the end of the block until `on_record` got this record, which was written inside of it."""
         seen = threading.Event()
         awaited = (pair, seen)
         self._awaited.append(awaited)
         try:
             yield
             if not seen.wait(timeout_seconds):
-                raise RetriableError(f"Topic {self.plan.name}: what was written could not be read back in time")
+                raise RetriableError(f"Topic {self.plan.name}: the record could not be read back in time")
         finally:
             self._awaited.remove(awaited)
 
     @property
-    def position(self) -> int:
-        """The next offset of the first partition."""
-        return self._positions.get((self.plan.name, 0), 0)
+    def topic(self) -> str:
+        """The topic's name."""
+        return self.plan.name
 
-    def _is_past(self, ends: Mapping[TopicPartition, int]) -> bool:
-        return all(self._positions.get(place, 0) >= end for place, end in ends.items())
+    @property
+    def position(self) -> int:
+        """The next offset to read of the first partition."""
+        return self._positions.get((self.plan.name, 0), 0)
 
     def _ends(self, ends_at: float) -> dict[TopicPartition, int]:
         admin = self._admin
@@ -150,8 +152,14 @@ class CompactedTopic:
                     reader.start(self._positions)
                 self._take(reader.read(_BATCH, timeout_ms=_WAIT_MS), reader.positions)
             except OffsetOutOfRange as error:
-                log.warning("a topic lost records, and is read again", extra={"topic": self.plan.name})
-                self._begin_again(error.place)
+                log.warning(
+                    "offset out of range: the topic is read from its beginning", extra={"topic": self.plan.name}
+                )
+                assert self._admin is not None, "set before the thread starts"
+                try:
+                    self._positions |= self._admin.offsets([error.place], "earliest")
+                except ClientError:
+                    self._stopping.wait(_PAUSE_SECONDS)
                 _close(reader)
                 reader = None
             except ClientError as error:
@@ -167,9 +175,9 @@ class CompactedTopic:
             try:
                 self._on_record(record)
             except Exception:
-                # One record that nobody understands must not hide those after it.
+                # One bad record must not hide those after it.
                 place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-                log.exception("a record could not be understood, and is passed over", extra=place)
+                log.exception("a record could not be read and is ignored", extra=place)
             for pair, seen in self._awaited:
                 if pair == (record.key, record.value):
                     seen.set()
@@ -178,16 +186,9 @@ class CompactedTopic:
                 self._positions = dict(positions)
                 self._passed.notify_all()
 
-    def _begin_again(self, place: TopicPartition) -> None:
-        assert self._admin is not None, "a topic is followed only once it was asked about"
-        try:
-            self._positions |= self._admin.offsets([place], "earliest")
-        except ClientError:
-            self._stopping.wait(_PAUSE_SECONDS)
 
-
-def ensured(admin: Admin, plan: TopicPlan) -> int:
-    """How many partitions the topic has, created where it is missing; ConfigError when it is not fit."""
+def ensure_topic(admin: Admin, plan: TopicPlan) -> int:
+    """Create the topic if it is missing; returns the number of its partitions. ConfigError if it is unsuitable."""
     try:
         admin.create_topic(
             plan.name,
@@ -198,8 +199,15 @@ def ensured(admin: Admin, plan: TopicPlan) -> int:
         log.info("topic created", extra={"topic": plan.name, "partitions": plan.partitions})
     except AlreadyExists:
         pass
-    partitions = _awaited_partitions(admin, plan.name)
-    _check_policy(admin, plan)
+    partitions = _wait_for_partitions(admin, plan.name)
+    policy = next((config.value for config in admin.configs(plan.name) if config.key == "cleanup.policy"), None)
+    if policy != "compact":
+        raise ConfigError(
+            f"Topic '{plan.name}' supplied via the '{plan.key}' property is required to have 'cleanup.policy=compact' "
+            f"to guarantee consistency and durability, but found the topic currently has 'cleanup.policy={policy}'. "
+            f"Continuing would lose data. Change the '{plan.key}' property to name a topic with "
+            "'cleanup.policy=compact'."
+        )
     if plan.is_single and partitions != 1:
         raise ConfigError(
             f"Topic '{plan.name}' supplied via the '{plan.key}' property is required to have a single partition in "
@@ -208,8 +216,8 @@ def ensured(admin: Admin, plan: TopicPlan) -> int:
     return partitions
 
 
-def _awaited_partitions(admin: Admin, name: str) -> int:
-    """How many partitions a topic has, once all of them have a leader."""
+def _wait_for_partitions(admin: Admin, name: str) -> int:
+    """The number of partitions of a topic, once all of them have a leader."""
     ends_at = time.monotonic() + _CREATION_SECONDS
     while True:
         try:
@@ -221,17 +229,6 @@ def _awaited_partitions(admin: Admin, name: str) -> int:
         if time.monotonic() > ends_at:
             raise Unreachable("the topic has no leader")
         time.sleep(0.05)
-
-
-def _check_policy(admin: Admin, plan: TopicPlan) -> None:
-    policy = next((config.value for config in admin.configs(plan.name) if config.key == "cleanup.policy"), None)
-    if policy != "compact":
-        raise ConfigError(
-            f"Topic '{plan.name}' supplied via the '{plan.key}' property is required to have 'cleanup.policy=compact' "
-            f"to guarantee consistency and durability, but found the topic currently has 'cleanup.policy={policy}'. "
-            f"Continuing would lose what it keeps. Change the '{plan.key}' property to name a topic with "
-            "'cleanup.policy=compact'."
-        )
 
 
 def _close(reader: Reader | None) -> None:

@@ -1,4 +1,4 @@
-"""Writes to the topics that keep what a worker knows, and waits until it is safe there."""
+"""Writes to the worker's topics, and waits for the acknowledgement."""
 
 import threading
 import time
@@ -15,15 +15,15 @@ from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 
 Pair = tuple[bytes, bytes | None]
-"""Key and value of a record; no value deletes what the key stood for."""
+"""Key and value of a record; without a value it deletes the key."""
 
 PARTITIONER: Final = {"partitioner": "murmur2_random"}
-"""A key must come to the partition that Kafka Connect would choose: in two partitions it would have two values."""
+"""Kafka Connect's partitioner: with another one, a key could have values in two partitions."""
 _PROPERTIES: Final = {
     **PARTITIONER,
     "acks": "all",
     "linger.ms": "1",
-    # In order is enough, a record may come twice; an id from the cluster would cost half a second at the beginning.
+    # The order is enough, and duplicates do no harm; a producer id would cost half a second at the start.
     "enable.idempotence": "false",
     "max.in.flight.requests.per.connection": "1",
 }
@@ -31,8 +31,8 @@ _POLL_SECONDS: Final = 0.05
 
 
 @contextmanager
-def told_as_connect_errors(topic: str) -> Iterator[None]:
-    """Turn errors of the client into those that tasks and workers understand."""
+def mapped_client_errors(topic: str) -> Iterator[None]:
+    """Map errors of the client to ConnectError and its subclasses."""
     try:
         yield
     except (Unreachable, Retriable) as error:
@@ -44,7 +44,7 @@ def told_as_connect_errors(topic: str) -> Iterator[None]:
 
 
 class TopicWriter:
-    """Writes records and waits for the acknowledgement. Safe for any number of threads."""
+    """Writes records and waits for the acknowledgement. Thread-safe."""
 
     def __init__(self, settings: ClientSettings, topic: str) -> None:
         self.topic = topic
@@ -53,19 +53,19 @@ class TopicWriter:
         self._producer: Producer | None = None
 
     def send(self, pairs: Sequence[Pair]) -> list[int]:
-        """Write all, and return their offsets when all are safe.
+        """Write all records, and return their offsets when all are acknowledged.
 
-        RetriableError when some may not be: the same may be sent again.
+        RetriableError when some may not be: the same records may be sent again.
         """
-        with told_as_connect_errors(self.topic):
+        with mapped_client_errors(self.topic):
             try:
-                return self._sent(self._open(), pairs)
+                return self._send(self._open(), pairs)
             except Fatal:
                 self.close()
-                return self._sent(self._open(), pairs)
+                return self._send(self._open(), pairs)
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Drop the producer."""
         with self._lock:
             self._producer = None
 
@@ -75,12 +75,12 @@ class TopicWriter:
                 self._producer = Producer(self._settings)
             return self._producer
 
-    def _sent(self, producer: Producer, pairs: Sequence[Pair]) -> list[int]:
+    def _send(self, producer: Producer, pairs: Sequence[Pair]) -> list[int]:
         outcomes: dict[int, Delivery | ClientError] = {}
         for number, (key, value) in enumerate(pairs):
             record = OutgoingRecord(topic=self.topic, key=key, value=value)
             producer.send(record, partial(outcomes.__setitem__, number))
-        # Another thread that polls may be the one to whom our outcome is told: hence short waits.
+        # Another thread's poll may deliver our outcome, hence the short waits.
         ends_at = time.monotonic() + self._settings.timeout_seconds + 1
         while len(outcomes) < len(pairs):
             if time.monotonic() > ends_at:

@@ -1,1 +1,1 @@
-"""Standard suites that every connector passes, and what they need to run without Kafka."""
+"""Standard suites for connectors, which run without Kafka."""

@@ -1,4 +1,4 @@
-"""What sources and sinks must do alike: options that explain themselves, plans within `tasks.max`, a clean end."""
+"""The common checks of sources and sinks: documented options, plans within `tasks.max`, a clean end."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
@@ -20,8 +20,8 @@ class ConnectorSuite:
     """The class under test."""
 
     def config(self) -> Mapping[str, str]:
-        """Hook: the least configuration that works with the other side of this test."""
-        raise NotImplementedError("config() of the suite: return the least configuration that works")
+        """Hook: the minimal configuration that works with the other system of this test."""
+        raise NotImplementedError("config() of the suite: return the minimal configuration that works")
 
     # --- options ---
 
@@ -35,7 +35,7 @@ class ConnectorSuite:
                 assert item.parse(item.default_text or "") == item.default, item.key
 
     def test_the_least_configuration_is_accepted(self) -> None:
-        assert list(self.connector_class.validate(self._parsed())) == []
+        assert list(self.connector_class.validate(self._parse_config())) == []
 
     def test_each_required_key_is_asked_for_by_name(self) -> None:
         for item in self._options():
@@ -48,19 +48,19 @@ class ConnectorSuite:
         for item, text in self._wrong_values():
             with pytest.raises(ConfigError) as refused:
                 self.connector_class.config_class.parse({**self.config(), item.key: text})
-            told = str(refused.value)
-            assert item.key in told
-            assert item.is_secret or text in told
-            assert "must be" in told, f"{item.key}: the message does not tell what is allowed: {told}"
+            message = str(refused.value)
+            assert item.key in message
+            assert item.is_secret or text in message
+            assert "must be" in message, f"{item.key}: the message does not say what is allowed: {message}"
 
     def test_a_key_that_it_does_not_know_is_no_error(self) -> None:
-        self.connector_class.config_class.parse({**self.config(), "unknown.key.of.somebody": "x"})
+        self.connector_class.config_class.parse({**self.config(), "unknown.key": "x"})
 
     # --- planning ---
 
     @pytest.mark.parametrize("tasks_max", [1, 2, 10])
     def test_it_plans_no_more_tasks_than_allowed_and_at_least_one(self, tasks_max: int) -> None:
-        connector = self._started()
+        connector = self._start_connector()
         try:
             planned = connector.task_configs(tasks_max)
         finally:
@@ -72,12 +72,12 @@ class ConnectorSuite:
 
     def test_a_connector_is_started_and_stopped_twice(self) -> None:
         for _ in range(2):
-            connector = self._started()
+            connector = self._start_connector()
             connector.stop()
             connector.stop()
 
     def test_a_connector_that_was_not_started_is_stopped(self) -> None:
-        self.connector_class(self._parsed(), FakeConnectorContext()).stop()
+        self.connector_class(self._parse_config(), FakeConnectorContext()).stop()
 
     def test_it_has_a_version_and_names(self) -> None:
         assert self.connector_class.version
@@ -88,17 +88,17 @@ class ConnectorSuite:
     def _options(self) -> list[Option]:
         return list(self.connector_class.config_class.OPTIONS.values())
 
-    def _parsed(self, changes: Mapping[str, str] | None = None) -> Config:
+    def _parse_config(self, changes: Mapping[str, str] | None = None) -> Config:
         return self.connector_class.config_class.parse({**self.config(), **(changes or {})})
 
-    def _started(self) -> Connector:
-        connector = self.connector_class(self._parsed(), FakeConnectorContext())
+    def _start_connector(self) -> Connector:
+        connector = self.connector_class(self._parse_config(), FakeConnectorContext())
         connector.start()
         return connector
 
-    def _planned(self, changes: Mapping[str, str] | None = None) -> Config:
-        """The configuration of the first task, as the connector plans it."""
-        connector = self.connector_class(self._parsed(changes), FakeConnectorContext())
+    def _plan_task(self, changes: Mapping[str, str] | None = None) -> Config:
+        """The configuration of the first task that the connector plans."""
+        connector = self.connector_class(self._parse_config(changes), FakeConnectorContext())
         connector.start()
         try:
             return self.connector_class.config_class.parse(connector.task_configs(1)[0])

@@ -1,4 +1,4 @@
-"""Workers in memory: what a connector or a task asks of its worker, without Kafka."""
+"""Fake workers in memory for connectors and tasks, without Kafka."""
 
 import json
 import threading
@@ -12,11 +12,11 @@ from connect.api.sink import TopicPartition
 from connect.api.source import SourceOffset, SourcePartition
 
 LONGEST_WAIT_SECONDS = 0.02
-"""Waits are noted in full, and slept no longer than this."""
+"""Waits are recorded in full, but last no longer than this."""
 
 
 class Reported(NamedTuple):
-    """What a source could not make a record of."""
+    """Data that a source could not turn into a record."""
 
     data: bytes | str
     error: Exception
@@ -30,17 +30,17 @@ class _Waiting:
         self._stopping = threading.Event()
 
     def wait(self, seconds: float) -> bool:
-        """Note the wait, and sleep a little; True after `stop`."""
+        """Record the wait, and sleep a little; True after `stop`."""
         self.waited_seconds += seconds
         return self._stopping.wait(min(seconds, LONGEST_WAIT_SECONDS))
 
     def stop(self) -> None:
-        """Tell the task to stop, as a worker does: every wait ends at once."""
+        """Ask the task to stop, as a worker does: every wait ends at once."""
         self._stopping.set()
 
 
 class FakeConnectorContext(_Waiting):
-    """A worker for a connector; keeps what it was told."""
+    """A worker for a connector; records its calls."""
 
     def __init__(self, name: str = "suite") -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class FakeConnectorContext(_Waiting):
 
 
 class FakeTransaction:
-    """Notes where a source ends its transactions."""
+    """Records where a source ends its transactions."""
 
     def __init__(self) -> None:
         self.commits: list[SourceRecord | None] = []
@@ -89,17 +89,17 @@ class FakeSourceContext(_Waiting):
         self.task = task
         self.transaction = transaction
         self.reported: list[Reported] = []
-        # As text: offsets are kept as JSON by real workers, so that what JSON cannot hold must fail here, too.
+        # As text: real workers store offsets as JSON, so values that JSON cannot express must fail here, too.
         self._offsets = {_text(partition): _text(offset) for partition, offset in offsets}
 
     def offset(self, partition: SourcePartition) -> SourceOffset | None:
-        """How far that part was read before."""
+        """The committed offset of a source partition."""
         text = self._offsets.get(_text(partition))
         found: dict[str, Value] | None = None if text is None else json.loads(text)
         return found
 
     def report(self, data: bytes | str, error: Exception, *, partition: SourcePartition, offset: SourceOffset) -> None:
-        """Keep what could not become a record."""
+        """Record the data that could not become a record."""
         self.reported.append(Reported(data, error, partition, offset))
 
 
@@ -126,7 +126,7 @@ class FakeSinkContext(_Waiting):
         self._tolerates_errors = tolerates_errors
 
     def rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Keep where to go on."""
+        """Record where to continue."""
         self.rewound.update(offsets)
 
     def pause(self, places: Collection[TopicPartition]) -> None:
@@ -146,14 +146,14 @@ class FakeSinkContext(_Waiting):
         self.commit_requests += 1
 
     def report(self, record: SinkRecord, error: Exception) -> None:
-        """Keep the dead letter; raises it with `tolerates_errors=False`, as errors.tolerance=none does."""
+        """Record the dead letter; with `tolerates_errors=False` raise the error, as errors.tolerance=none does."""
         if not self._tolerates_errors:
             raise error
         self.reported.append((record, error))
 
 
 class FakeEngineContext(_Waiting):
-    """A worker for the task of a sink whose records another engine carries, and what it knows without the task."""
+    """A worker for the task of a sink whose records another engine moves."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class FakeEngineContext(_Waiting):
         return self._stopping.is_set()
 
     def cancel(self) -> None:
-        """Tell the task that another one has its work."""
+        """Cancel the task, because it runs elsewhere."""
         self.is_cancelled = True
         self.stop()
 

@@ -82,7 +82,7 @@ def sink_record(
 
 
 def mismatches(schema: Schema | None, value: Value, *, path: str = "value") -> Iterable[str]:
-    """In which places a value is not what its schema says; nothing when it fits."""
+    """Where a value does not match its schema; nothing when it does."""
     if schema is None:
         return
     if value is None:
@@ -116,6 +116,6 @@ def _inside(schema: Schema, value: Value, path: str) -> Iterable[str]:
             for field in schema.fields:
                 yield from mismatches(field.schema, value.get(field.name), path=f"{path}.{field.name}")
             for name in value.keys() - schema.by_name.keys():
-                yield f"{path} has {name}, its schema has not"
+                yield f"{path} has a field {name} that its schema lacks"
         case _:
             pass

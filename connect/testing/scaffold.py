@@ -1,4 +1,4 @@
-"""Writes the skeleton of a connector: a small project that passes the standard suites (`caudal connect new NAME`)."""
+"""Writes the skeleton of a connector project, which passes the standard suites (`caudal connect new NAME`)."""
 
 import importlib.util
 import keyword
@@ -34,18 +34,21 @@ class Kind(StrEnum):
 
 
 def write_connector(name: str, parent: Path, *, kind: Kind = Kind.BOTH) -> list[Path]:
-    """Write a project of this name below a folder, and return its files; ConfigError when that cannot be."""
+    """Write a project of this name below a folder, and return its files; ConfigError when that is not possible."""
     package = _package(name)
     folder = parent / name
     if folder.exists():
-        raise ConfigError(f"{folder} is there already: choose another name or another folder")
+        raise ConfigError(f"{folder} already exists: choose another name or another folder")
     words = {"name": name, "package": package, "Name": "".join(map(str.capitalize, package.split("_")))}
     unwanted = {Kind.SOURCE: "sink", Kind.SINK: "source", Kind.BOTH: None}[kind]
-    written = [
-        _write(folder / Template(target).substitute(words), source, words, kind)
-        for source, target in _FILES.items()
-        if unwanted is None or unwanted not in source
-    ]
+    written = []
+    for source, target in _FILES.items():
+        if unwanted is None or unwanted not in source:
+            path = folder / Template(target).substitute(words)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = _for_kind((_TEMPLATES / f"{source}.template").read_text(), kind)
+            path.write_text(Template(text).substitute(words))
+            written.append(path)
     about = folder / package / "__init__.py"
     about.write_text(f'"""Connectors of {name}."""\n')
     return sorted([*written, about])
@@ -54,27 +57,20 @@ def write_connector(name: str, parent: Path, *, kind: Kind = Kind.BOTH) -> list[
 def _package(name: str) -> str:
     package = name.replace("-", "_")
     if not _NAME.fullmatch(name) or len(name) > _NAME_LENGTH_MAX or keyword.iskeyword(package):
-        raise ConfigError(f"{name!r} is no name for a connector: take small letters, digits and single dashes")
+        raise ConfigError(f"{name!r} is not a valid name: use lower-case letters, digits and single dashes")
     if importlib.util.find_spec(package) is not None:
-        raise ConfigError(f"{name!r} is the name of a Python package that is installed: choose another one")
+        raise ConfigError(f"{name!r} is the name of an installed Python package: choose another name")
     return package
 
 
-def _write(path: Path, template: str, words: dict[str, str], kind: Kind) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = _for_kind((_TEMPLATES / f"{template}.template").read_text(), kind)
-    path.write_text(Template(text).substitute(words))
-    return path
-
-
 def _for_kind(text: str, kind: Kind) -> str:
-    """Leaves out what is for other kinds: `%both source` begins lines that are for these two, `%end` lines for all."""
+    """Omits lines for other kinds: `%both source` starts lines for these two kinds, `%end` lines for all."""
     kept = []
-    is_meant = True
+    is_included = True
     for line in text.splitlines(keepends=True):
         if line.startswith("%"):
             kinds = line[1:].split()
-            is_meant = kinds == ["end"] or kind in kinds
-        elif is_meant:
+            is_included = kinds == ["end"] or kind in kinds
+        elif is_included:
             kept.append(line)
     return "".join(kept)

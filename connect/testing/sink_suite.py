@@ -1,4 +1,4 @@
-"""What every sink must do: write everything, tell nothing as written too early, and survive what comes twice."""
+"""The checks of every sink: it writes everything, reports offsets only of written records, and survives duplicates."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,22 +23,22 @@ DEFAULT_SCHEMA: Final = data.struct({"id": data.INT64, "name": data.OPTIONAL_STR
 
 class SinkSuite(ConnectorSuite):
     """Inherit, set `connector_class`, write `config` and `written`; each test gets a new instance and a fresh other
-    side, which is set up by your own fixture."""
+    system, which your own fixture sets up."""
 
     connector_class: ClassVar[type[SinkConnector]]
     is_idempotent: ClassVar[bool] = False
-    """Hook: whether a record that is given twice is there once."""
+    """Hook: whether a record that is put twice is written once."""
     can_break: ClassVar[bool] = False
-    """Hook: whether `break_other_side` and `mend_other_side` are written."""
+    """Hook: whether `break_other_side` and `mend_other_side` are implemented."""
     takes_schemaless: ClassVar[bool] = True
-    """Hook: whether dicts without a schema can be written; else they must be refused with DataError."""
+    """Hook: whether dicts without a schema can be written; else they must raise DataError."""
 
     def written(self) -> list[Value]:
-        """Hook: what is on the other side now, in any order, as `expected` has it."""
-        raise NotImplementedError("written() of the suite: read back what arrived on the other side")
+        """Hook: the records in the other system now, in any order, in the format of `expected`."""
+        raise NotImplementedError("written() of the suite: read back what arrived in the other system")
 
     def expected(self, record: SinkRecord) -> Value:
-        """Hook: what a record looks like in `written`; its value unless overridden."""
+        """Hook: a record in the format of `written`; its value unless overridden."""
         return record.value
 
     def record(self, number: int) -> SinkRecord:
@@ -53,11 +53,11 @@ class SinkSuite(ConnectorSuite):
         return schema
 
     def bad_value(self) -> tuple[Schema | None, Value] | None:
-        """Hook: a value that the other side cannot take, with its schema; None when it takes everything."""
+        """Hook: a value that the other system rejects, with its schema; None when it accepts everything."""
         return None
 
     def break_other_side(self) -> None:
-        """Hook: make the other side fail, as in an outage."""
+        """Hook: make the other system fail, as in an outage."""
 
     def mend_other_side(self) -> None:
         """Hook: end the outage."""
@@ -93,7 +93,7 @@ class SinkSuite(ConnectorSuite):
             assert free <= 20
             assert self.contains(records[:free])
 
-    # --- what comes twice ---
+    # --- duplicates ---
 
     def test_records_that_come_again_after_a_crash_before_the_flush_are_not_lost(self) -> None:
         records = self.records(0, 20)
@@ -159,7 +159,7 @@ class SinkSuite(ConnectorSuite):
     def test_a_bad_record_is_refused_alone(self) -> None:
         schema_and_value = self.bad_value()
         if schema_and_value is None:
-            pytest.skip("the other side takes everything")
+            pytest.skip("the other system accepts everything")
         schema, value = schema_and_value
         bad = sink_record(TOPIC, 1, key="key-1", key_schema=data.STRING, value=value, value_schema=schema)
         good = [self.record(0), self.record(2)]
@@ -173,7 +173,7 @@ class SinkSuite(ConnectorSuite):
 
     def test_an_outage_is_retriable_and_ends(self) -> None:
         if not self.can_break:
-            pytest.skip("the suite does not say how to break the other side")
+            pytest.skip("the suite does not implement break_other_side")
         records = self.records(0, 10)
         with self.running() as (task, _):
             task.put(records[:5])
@@ -216,7 +216,7 @@ class SinkSuite(ConnectorSuite):
 
     @contextmanager
     def abandoned(self, *, changes: Mapping[str, str] | None = None) -> Iterator[tuple[SinkTask, FakeSinkContext]]:
-        """The same, but never closed: inside of this block it is as a crash has left it."""
+        """The same, but never closed: inside of this block it is as after a crash."""
         context = FakeSinkContext([(TOPIC, 0)])
         task = self._task(context, changes)
         try:
@@ -228,14 +228,14 @@ class SinkSuite(ConnectorSuite):
             task.stop()
 
     def records(self, first: int, count: int) -> list[SinkRecord]:
-        """So many good records."""
+        """A number of good records."""
         return [self.record(number) for number in range(first, first + count)]
 
     def commit(
         self, task: SinkTask, records: Sequence[SinkRecord], *, patience_seconds: float = PATIENCE_SECONDS
     ) -> Mapping[TopicPartition, int]:
-        """Ask which offsets may be committed, as a worker does, until all of these or time is over; empty puts go on
-        meanwhile."""
+        """Ask which offsets may be committed, as a worker does, until all of these or a timeout; meanwhile, put no
+        records now and then."""
         wanted = {(record.original_topic, record.original_partition): record.original_offset + 1 for record in records}
         until = time.monotonic() + patience_seconds
         while True:
@@ -247,7 +247,7 @@ class SinkSuite(ConnectorSuite):
             time.sleep(0.01)
 
     def deliver(self, task: SinkTask, context: FakeSinkContext, records: Sequence[SinkRecord]) -> list[SinkRecord]:
-        """Put records; a batch that fails is split until the bad ones are found, as a worker does. Returns those."""
+        """Put records, and split a batch that fails until the bad ones are found, as a worker does; returns those."""
         try:
             task.put(records)
             task.flush({record.place: record.original_offset + 1 for record in records})
@@ -258,12 +258,12 @@ class SinkSuite(ConnectorSuite):
         return [record for record, _ in context.reported if record in records]
 
     def contains(self, records: Sequence[SinkRecord]) -> bool:
-        """Whether all of these are on the other side."""
+        """Whether all of these are in the other system."""
         found = {repr(value) for value in self.written()}
         return all(repr(self.expected(record)) in found for record in records)
 
     def is_there(self, records: Sequence[SinkRecord], *, at_least_once: bool = False) -> bool:
-        """Whether exactly these are on the other side; with `at_least_once` more of the same is fine, unless the sink
+        """Whether exactly these are in the other system; with `at_least_once` duplicates are allowed, unless the sink
         is idempotent."""
         found = sorted(repr(value) for value in self.written())
         wanted = sorted(repr(self.expected(record)) for record in records)
@@ -283,8 +283,8 @@ class SinkSuite(ConnectorSuite):
                 return
             except RetriableError as error:
                 if time.monotonic() >= until:
-                    raise ConnectError("the other side is back, but the sink does not see it") from error
+                    raise ConnectError("the other system is back, but the sink does not recover") from error
                 time.sleep(0.05)
 
     def _task(self, context: FakeSinkContext, changes: Mapping[str, str] | None = None) -> SinkTask:
-        return self.connector_class.task_class(self._planned(changes), context)
+        return self.connector_class.task_class(self._plan_task(changes), context)

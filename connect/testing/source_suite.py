@@ -1,4 +1,4 @@
-"""What every source must do: read everything, say how far, and go on from there after any crash."""
+"""The checks of every source: it reads everything, reports its position, and continues from there after any crash."""
 
 import json
 import time
@@ -24,28 +24,28 @@ Offsets = list[tuple[SourcePartition, SourceOffset]]
 
 class SourceSuite(ConnectorSuite):
     """Inherit, set `connector_class`, write `config` and `produce`; each test gets a new instance and a fresh other
-    side, which is set up by your own fixture."""
+    system, which your own fixture sets up."""
 
     connector_class: ClassVar[type[SourceConnector]]
     batch_option: ClassVar[str | None] = None
-    """Hook: the key that says how many records a poll returns at most; None when there is none."""
+    """Hook: the key for the most records of a poll; None when there is none."""
     batch_limit: ClassVar[int] = 10_000
-    """Hook: most records that a poll returns with the least configuration."""
+    """Hook: the most records of a poll with the minimal configuration."""
     can_break: ClassVar[bool] = False
-    """Hook: whether `break_other_side` and `mend_other_side` are written."""
+    """Hook: whether `break_other_side` and `mend_other_side` are implemented."""
     settling_polls: ClassVar[int] = 3
-    """Hook: after how many polls without records everything has been read."""
+    """Hook: after how many polls without records everything is read."""
 
     def produce(self, first: int, count: int) -> None:
-        """Hook: put records number `first` to `first + count - 1` on the other side."""
-        raise NotImplementedError("produce() of the suite: put records on the other side")
+        """Hook: put records number `first` to `first + count - 1` into the other system."""
+        raise NotImplementedError("produce() of the suite: put records into the other system")
 
     def identity(self, record: SourceRecord) -> Hashable:
-        """Hook: what tells records apart; topic, key and value unless overridden."""
+        """Hook: what distinguishes records; topic, key and value unless overridden."""
         return repr((record.topic, record.key, record.value))
 
     def break_other_side(self) -> None:
-        """Hook: make the other side fail, as in an outage."""
+        """Hook: make the other system fail, as in an outage."""
 
     def mend_other_side(self) -> None:
         """Hook: end the outage."""
@@ -153,7 +153,7 @@ class SourceSuite(ConnectorSuite):
 
     def test_an_outage_is_retriable_and_loses_nothing(self) -> None:
         if not self.can_break:
-            pytest.skip("the suite does not say how to break the other side")
+            pytest.skip("the suite does not implement break_other_side")
         self.produce(0, 5)
         with self.running() as (task, _):
             records = self.read(task, 5)
@@ -175,7 +175,7 @@ class SourceSuite(ConnectorSuite):
     def running(
         self, offsets: Iterable[tuple[SourcePartition, SourceOffset]] = (), *, changes: Mapping[str, str] | None = None
     ) -> Iterator[tuple[SourceTask, FakeSourceContext]]:
-        """A started task that goes on from these offsets, and its context; stopped at the end."""
+        """A started task that continues from these offsets, and its context; stopped at the end."""
         context = FakeSourceContext(offsets)
         task = self._task(context, changes)
         try:
@@ -186,11 +186,11 @@ class SourceSuite(ConnectorSuite):
             task.stop()
 
     def read(self, task: SourceTask, count: int) -> list[SourceRecord]:
-        """Poll until at least so many records came; fails when they do not come."""
+        """Poll until there are at least `count` records; fails on a timeout."""
         return [record for batch in self._batches(task, count) for record in batch]
 
     def rest(self, task: SourceTask) -> list[SourceRecord]:
-        """Poll until nothing more comes."""
+        """Poll until there are no more records."""
         records: list[SourceRecord] = []
         idle = 0
         while idle < self.settling_polls:
@@ -200,13 +200,13 @@ class SourceSuite(ConnectorSuite):
         return records
 
     def commit(self, task: SourceTask, records: Iterable[SourceRecord]) -> None:
-        """Tell the task that these records and their offsets are safe, as a worker does."""
+        """Acknowledge these records and their offsets, as a worker does."""
         for record in records:
             task.commit_record(record)
         task.commit()
 
     def _batches(self, task: SourceTask, count: int) -> Iterator[Sequence[SourceRecord]]:
-        """What polls return, until so many records came; a pause is made after RetriableError."""
+        """The results of polls until there are `count` records; pauses after RetriableError."""
         until = time.monotonic() + PATIENCE_SECONDS
         while count > 0:
             assert time.monotonic() < until, f"{count} more records were expected"
@@ -219,10 +219,10 @@ class SourceSuite(ConnectorSuite):
             yield batch
 
     def _task(self, context: FakeSourceContext, changes: Mapping[str, str] | None = None) -> SourceTask:
-        return self.connector_class.task_class(self._planned(changes), context)
+        return self.connector_class.task_class(self._plan_task(changes), context)
 
 
 def offsets_of(records: Iterable[SourceRecord]) -> Offsets:
-    """The offsets that a worker has committed after these records: the last one of each source partition."""
+    """The offsets that a worker commits after these records: the last one of each source partition."""
     latest = {json.dumps(dict(record.source_partition), sort_keys=True): record for record in records}
     return [(record.source_partition, record.source_offset) for record in latest.values()]

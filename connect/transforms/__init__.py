@@ -1,1 +1,1 @@
-"""Small changes to single records, and predicates that choose the records."""
+"""Small changes to single records, and predicates that select the records."""

@@ -9,24 +9,16 @@ from typing import Final
 from typing_extensions import override
 
 from connect.api.config import LIST, Importance, Problem, option
-from connect.api.data import (
-    DATE_NAME,
-    DECIMAL_NAME,
-    TIME_NAME,
-    TIMESTAMP_NAME,
-    Schema,
-    Type,
-    Value,
-)
+from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Type, Value
 from connect.api.errors import ConfigError, DataError
 from connect.api.record import Record
 from connect.api.values import text_of
 from connect.transforms.epoch import days_of, ms_of
-from connect.transforms.field_changes import FieldChange, StructChange, changed_map, struct_change, tree_of
+from connect.transforms.field_changes import FieldChange, change_map, struct_changes, tree_of
 from connect.transforms.field_path import Path, parse_path
 from connect.transforms.java.numbers import float32, parse_float, parse_integer, truncate, wrap
-from connect.transforms.options import PathConfig
-from connect.transforms.sides import BySchema, Side, SideTransform
+from connect.transforms.options import PathConfig, problems_of
+from connect.transforms.sides import Memo, Side, SideTransform
 from connect.transforms.structs import class_name, require_map, require_struct
 
 _PURPOSE: Final = "cast types"
@@ -46,26 +38,25 @@ class CastConfig(PathConfig):
     @override
     def problems(self) -> Iterable[Problem]:
         """A spec that cannot be carried out."""
-        try:
-            _targets(self)
-        except ConfigError as error:
-            yield Problem("spec", str(error))
+        return problems_of("spec", lambda: _targets(self))
 
 
 class Cast(SideTransform):
     """Casts fields, or a whole key or value, to another type."""
 
     config_class = CastConfig
+    config: CastConfig
+    aliases = ("org.apache.kafka.connect.transforms.Cast",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = CastConfig.parse(config)
-        self._targets = _targets(options)
+        self._targets = targets = _targets(self.config)
+        self._cast_item: Callable[[Value, Path], Value] = lambda item, path: _cast(None, targets[path])(item)
         self._whole = self._targets.get(())
         self._tree = tree_of(self._targets)
-        self._replace_null = options.replace_null_with_default
-        self._structs = BySchema(self._struct_change)
-        self._wholes = BySchema(self._whole_change)
+        replace_null = self.config.replace_null_with_default
+        self._structs = struct_changes(self._tree, self._field_change, purpose=_PURPOSE, replace_null=replace_null)
+        self._wholes = Memo(self._whole_change)
 
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
@@ -77,17 +68,9 @@ class Cast(SideTransform):
             whole = self._wholes[schema]
             return whole.schema, whole.change(value)
         if schema is None:
-            return None, changed_map(require_map(value, _PURPOSE), self._tree, change=self._cast_at)
+            return None, change_map(require_map(value, _PURPOSE), self._tree, change=self._cast_item)
         plan = self._structs[schema]
         return plan.schema, plan.change(require_struct(value, _PURPOSE))
-
-    def _cast_at(self, value: Value, path: Path) -> Value:
-        return _cast(None, self._targets[path])(value)
-
-    def _struct_change(self, schema: Schema) -> StructChange:
-        return struct_change(
-            schema, self._tree, field_change=self._field_change, purpose=_PURPOSE, replace_null=self._replace_null
-        )
 
     def _field_change(self, schema: Schema, path: Path) -> FieldChange:
         target = self._targets[path]
@@ -96,7 +79,7 @@ class Cast(SideTransform):
         return FieldChange(Schema(target, optional=schema.optional, default=default), change)
 
     def _whole_change(self, schema: Schema) -> FieldChange:
-        """Keeps the schema's name, but not that of a logical type: the value is none any more."""
+        """Keeps the schema's name, unless it is that of a logical type: the value is no longer of that type."""
         target = self._targets[()]
         change = _cast(schema, target)
         default = None if schema.default is None else change(schema.default)
@@ -105,21 +88,8 @@ class Cast(SideTransform):
         return FieldChange(schema.but(type=target, default=default), change)
 
 
-class CastKey(Cast):
-    """Casts keys."""
-
-    is_key = True
-    aliases = ("org.apache.kafka.connect.transforms.Cast$Key",)
-
-
-class CastValue(Cast):
-    """Casts values."""
-
-    aliases = ("org.apache.kafka.connect.transforms.Cast$Value",)
-
-
 def _targets(options: CastConfig) -> dict[Path, Type]:
-    """Types by the path of the field; the whole is an empty path."""
+    """Types by the path of the field; the empty path is the whole key or value."""
     if not options.spec:
         raise ConfigError("Must specify at least one field to cast.")
     targets: dict[Path, Type] = {}
@@ -130,7 +100,7 @@ def _targets(options: CastConfig) -> dict[Path, Type]:
                 f"Invalid value {','.join(options.spec)} for configuration spec: Invalid mapping: {entry}"
             )
         path = parse_path(name.strip(), options.field_syntax_version) if separator else ()
-        targets[path] = _target(type_name.strip())
+        targets[path] = _parse_type(type_name.strip())
     if () in targets and len(options.spec) > 1:
         raise ConfigError(
             "Cast transformations that specify a type to cast the entire value to may only specify a single cast in"
@@ -139,7 +109,7 @@ def _targets(options: CastConfig) -> dict[Path, Type]:
     return targets
 
 
-def _target(name: str) -> Type:
+def _parse_type(name: str) -> Type:
     if name.lower() not in {known.value for known in Type}:
         raise ConfigError(f"Invalid type found in casting spec: {name}")
     target = Type(name.lower())
@@ -164,7 +134,7 @@ def _cast(schema: Schema | None, target: Type) -> Callable[[Value], Value]:
         return partial(_to_text, schema)
     if target is Type.BOOLEAN:
         return _to_boolean
-    return _to_float32 if target is Type.FLOAT32 else _to_float
+    return (lambda value: float32(_to_float(value))) if target is Type.FLOAT32 else _to_float
 
 
 def _to_integer(value: Value, bits: int) -> int:
@@ -190,12 +160,8 @@ def _to_float(value: Value) -> float:
     return float(_number(value))
 
 
-def _to_float32(value: Value) -> float:
-    return float32(_to_float(value))
-
-
 def _to_boolean(value: Value) -> bool:
-    """Of numbers the whole part counts, of text only the word true."""
+    """A number is true when its whole part is not zero, text when it is the word true."""
     if isinstance(value, str):
         return value.lower() == "true"
     return _to_integer(value, 64) != 0
@@ -203,24 +169,24 @@ def _to_boolean(value: Value) -> bool:
 
 def _to_text(schema: Schema | None, value: Value) -> str:
     if isinstance(value, (dict, list)):
-        raise _unexpected(value)
+        raise _not_castable(value)
     return text_of(schema, value)
 
 
 def _number(value: Value) -> int | float | Decimal:
-    """The number that stands for a value: of a Date its days, of Times and Timestamps their milliseconds."""
+    """The value as a number: a Date in days, a Time or Timestamp in milliseconds."""
     if isinstance(value, (int, float, Decimal)):
         return value
     if isinstance(value, dt.datetime | dt.time):
         return ms_of(value)
     if isinstance(value, dt.date):
         return days_of(value)
-    raise _unexpected(value)
+    raise _not_castable(value)
 
 
 def _out_of_range(value: str) -> DataError:
     return DataError(f"Value ({value}) was out of range for requested data type")
 
 
-def _unexpected(value: Value) -> DataError:
+def _not_castable(value: Value) -> DataError:
     return DataError(f"Unexpected type in Cast transformation: {class_name(value)}")

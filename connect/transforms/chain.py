@@ -1,6 +1,6 @@
-"""The transforms of a connector, one behind the other, each with the predicate that chooses its records."""
+"""The transforms of a connector in order, each with the predicate that selects its records."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from connect.api.config import BOOLEAN, LIST, Option
@@ -20,20 +20,21 @@ class Step:
     ) -> None:
         self.name = name
         """Its alias in the configuration."""
-        self.class_name = _class_name(type(transform))
-        """What Kafka Connect calls its class."""
+        plugin = type(transform)
+        self.class_name = plugin.aliases[0] if plugin.aliases else f"{plugin.__module__}.{plugin.__qualname__}"
+        """Kafka Connect's name of its class."""
         self._transform = transform
         self._predicate = predicate
         self._is_negated = is_negated
 
     def apply(self, record: R) -> R | None:
-        """The record afterwards, the same one when the predicate does not choose it, or None when it is dropped."""
+        """The record afterwards, the same one when the predicate does not select it, or None when it is dropped."""
         if self._predicate is not None and self._predicate.test(record) is self._is_negated:
             return record
         return self._transform.apply(record)
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the transform and its predicate."""
         try:
             self._transform.close()
         finally:
@@ -42,7 +43,7 @@ class Step:
 
 
 class Chain:
-    """The transforms that a configuration names, ready to be used; ConfigError when one of them cannot be."""
+    """The transforms that a configuration names; ConfigError when one of them cannot be made."""
 
     def __init__(
         self,
@@ -54,27 +55,29 @@ class Chain:
         self._config = config
         self._transform = transform
         self._predicate = predicate
-        self.steps = self._build(_aliases(_TRANSFORMS, config), frozenset(_aliases(_PREDICATES, config)))
+        predicates = frozenset(_aliases(_PREDICATES, config))
+        self.steps: list[Step] = []
+        try:
+            self.steps.extend(self._step(alias, predicates) for alias in _aliases(_TRANSFORMS, config))
+        except Exception:
+            for step in self.steps:
+                step.close()
+            raise
 
     def close(self) -> None:
-        """Close all of them, even when one cannot be closed; its error is raised then."""
-        errors = [error for error in map(_closing_error, self.steps) if error is not None]
+        """Close all of them, even if that fails for one; its error is raised at the end."""
+        errors = []
+        for step in self.steps:
+            try:
+                step.close()
+            except Exception as error:  # noqa: BLE001  # a plugin may raise anything, and the others must be closed
+                errors.append(error)
         if errors:
             raise errors[0]
 
-    def _build(self, aliases: Iterable[str], predicates: frozenset[str]) -> tuple[Step, ...]:
-        steps: list[Step] = []
-        try:
-            steps.extend(self._step(alias, predicates) for alias in aliases)
-        except Exception:
-            for step in steps:
-                step.close()
-            raise
-        return tuple(steps)
-
     def _step(self, alias: str, predicates: frozenset[str]) -> Step:
         prefix = f"transforms.{alias}."
-        transform_class = self._transform(self._required(f"{prefix}type"))
+        transform_class = self._transform(self._require(f"{prefix}type"))
         predicate_alias = self._config.get(f"{prefix}predicate")
         negate = self._config.get(f"{prefix}negate")
         if negate is not None and predicate_alias is None:
@@ -83,20 +86,21 @@ class Chain:
                 " to be negated."
             )
         options = {key: value for key, value in self._below(prefix).items() if key not in {"predicate", "negate"}}
-        predicate = None if predicate_alias is None else self._chosen(predicate_alias, predicates, key=prefix)
+        predicate = None if predicate_alias is None else self._make_predicate(predicate_alias, predicates, key=prefix)
         is_negated = negate is not None and Option(key=f"{prefix}negate", kind=BOOLEAN, default=False).parse(negate)
-        return Step(alias, _made(transform_class, options, prefix=prefix), predicate=predicate, is_negated=is_negated)
+        transform = _make(transform_class, options, prefix=prefix)
+        return Step(alias, transform, predicate=predicate, is_negated=is_negated)
 
-    def _chosen(self, alias: str, known: frozenset[str], *, key: str) -> Predicate:
+    def _make_predicate(self, alias: str, known: frozenset[str], *, key: str) -> Predicate:
         if alias not in known:
             allowed = ", ".join(sorted(known)) or "none are configured"
             raise ConfigError(
                 f"Invalid value {alias} for configuration {key}predicate: must be one of `predicates`: {allowed}"
             )
         prefix = f"predicates.{alias}."
-        return _made(self._predicate(self._required(f"{prefix}type")), self._below(prefix), prefix=prefix)
+        return _make(self._predicate(self._require(f"{prefix}type")), self._below(prefix), prefix=prefix)
 
-    def _required(self, key: str) -> str:
+    def _require(self, key: str) -> str:
         value = self._config.get(key)
         if value is None or not value.strip():
             raise ConfigError(f'Missing required configuration "{key}" which has no default value.')
@@ -108,7 +112,7 @@ class Chain:
         return below
 
 
-def _made(plugin: Callable[[Mapping[str, str]], T], options: Mapping[str, str], *, prefix: str) -> T:
+def _make(plugin: Callable[[Mapping[str, str]], T], options: Mapping[str, str], *, prefix: str) -> T:
     try:
         return plugin(options)
     except ConfigError as error:
@@ -118,18 +122,6 @@ def _made(plugin: Callable[[Mapping[str, str]], T], options: Mapping[str, str], 
 def _aliases(option: Option, config: Mapping[str, str]) -> tuple[str, ...]:
     aliases: tuple[str, ...] = option.parse(config.get(option.key) or "")
     if len(set(aliases)) != len(aliases):
-        told = f"Invalid value [{', '.join(aliases)}] for configuration {option.key}: Duplicate alias provided."
-        raise ConfigError(told)
+        given = ", ".join(aliases)
+        raise ConfigError(f"Invalid value [{given}] for configuration {option.key}: Duplicate alias provided.")
     return aliases
-
-
-def _class_name(plugin: type[Transform]) -> str:
-    return plugin.aliases[0] if plugin.aliases else f"{plugin.__module__}.{plugin.__qualname__}"
-
-
-def _closing_error(step: Step) -> Exception | None:
-    try:
-        step.close()
-    except Exception as error:  # noqa: BLE001  # a plugin may raise anything, and the others must be closed
-        return error
-    return None

@@ -1,4 +1,4 @@
-"""Points in time as numbers since 1970, and back."""
+"""Converts dates and times to numbers since 1970, and back."""
 
 import datetime as dt
 from typing import Final
@@ -27,7 +27,7 @@ def days_of(value: dt.date) -> int:
 
 
 def timestamp_at(ms: int) -> dt.datetime:
-    """The Timestamp of so many milliseconds."""
+    """The Timestamp at a number of milliseconds."""
     try:
         return EPOCH + dt.timedelta(0, 0, ms * 1000)
     except OverflowError:
@@ -35,7 +35,7 @@ def timestamp_at(ms: int) -> dt.datetime:
 
 
 def clock_at(ms: int) -> dt.datetime:
-    """What calendar and clock show in UTC, without the zone: quicker to write as text."""
+    """The time in UTC without a zone, which is faster to format."""
     try:
         return _EPOCH_OF_UTC + dt.timedelta(0, 0, ms * 1000)
     except OverflowError:
@@ -43,14 +43,14 @@ def clock_at(ms: int) -> dt.datetime:
 
 
 def date_at(ms: int) -> dt.date:
-    """The day in UTC on which so many milliseconds lie."""
+    """The date in UTC at a number of milliseconds."""
     return clock_at(ms).date()
 
 
 def time_at(ms: int) -> dt.time:
-    """The time of day in UTC of so many milliseconds."""
+    """The time of day in UTC at a number of milliseconds."""
     return clock_at(ms % DAY_MS).time()
 
 
 def _outside(ms: int) -> DataError:
-    return DataError(f"a time of {ms} ms since 1970 lies outside of the years 1 to 9999")
+    return DataError(f"a time of {ms} ms since 1970 is outside the years 1 to 9999")

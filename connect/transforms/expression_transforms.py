@@ -1,6 +1,7 @@
-"""Filters, routes and changes records by expressions."""
+"""Filter, route and change records with expressions."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
@@ -8,37 +9,37 @@ from typing_extensions import override
 
 from connect.api.config import STRING, Config, Importance, Problem, not_empty, one_of, option, optional
 from connect.api.data import OPTIONAL_STRING, Field, Schema, Type, Value
-from connect.api.errors import ConfigError, DataError
+from connect.api.errors import DataError
 from connect.api.record import Record
 from connect.api.transform import R, Transform
 from connect.transforms.expressions import Expression
 from connect.transforms.inference import schema_of
 from connect.transforms.java.numbers import wrap
 from connect.transforms.java.regex import compile_pattern
-from connect.transforms.sides import Side
-from connect.transforms.structs import rebuilt, require_map, require_struct, require_struct_schema
+from connect.transforms.options import problems_of
+from connect.transforms.sides import Memo, Side
+from connect.transforms.structs import require_map, require_struct, require_struct_schema, with_fields
 
 _PURPOSE: Final = "setting fields"
 _FIELD: Final = "field."
 _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _PLAIN: Final = {Type.BOOLEAN: bool, Type.STRING: str, Type.BYTES: bytes}
-_MOST_SCHEMAS: Final = 1_000
 _NULL_MODES: Final = one_of("keep", "drop", "evaluate")
 
 
 class ExpressionFilterConfig(Config):
-    """Options of a filter by an expression."""
+    """Options of ExpressionFilter."""
 
     condition: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
-    """Records for which this is true are kept: value.amount > 100 and topic == 'orders'."""
+    """Keep the records for which this is true: value.amount > 100 and topic == 'orders'."""
     topic_regex: str | None = option(optional(STRING), default=None)
-    """Records of topics that this pattern (Java's) does not match pass; not set: all are looked at."""
+    """Records of topics that this pattern (Java's) does not match pass unchanged; not set: every topic matches."""
     null_handling_mode: str = option(STRING, default="evaluate", check=_NULL_MODES)
     """What to do with records whose value is null: keep or drop them, or evaluate the expression."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """An expression and a pattern that are some."""
+        """An invalid expression or pattern."""
         return _expression_problems({"condition": self.condition}, topic_regex=self.topic_regex)
 
 
@@ -46,17 +47,17 @@ class ExpressionFilter(Transform):
     """Keeps the records for which an expression is true."""
 
     config_class: ClassVar[type[ExpressionFilterConfig]] = ExpressionFilterConfig
+    config: ExpressionFilterConfig
     aliases = ("caudal.Filter",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = self.config_class.parse(config)
-        self._condition = Expression(options.condition, key="condition")
-        self._looks = _Looks(options.topic_regex, options.null_handling_mode)
+        self._condition = Expression(self.config.condition, key="condition")
+        self._scope = _Scope(self.config.topic_regex, self.config.null_handling_mode)
 
     @override
     def apply(self, record: R) -> R | None:
-        decision = self._looks.decide(record)
+        decision = self._scope.decide(record)
         is_kept = self._condition.holds(record) if decision is None else decision
         return record if is_kept else None
 
@@ -65,13 +66,13 @@ class ScriptFilterConfig(ExpressionFilterConfig):
     """Options of Debezium's Filter."""
 
     language: str = option(STRING, default="")
-    """Not used: whatever it says, the condition is an expression of ours."""
+    """Ignored: the condition is always an expression of our own language."""
     null_handling_mode: str = option(STRING, default="keep", check=_NULL_MODES)
     """What to do with records whose value is null: keep or drop them, or evaluate the expression."""
 
 
 class ScriptFilter(ExpressionFilter):
-    """Debezium's Filter, with our language of expressions; simple conditions in Groovy mean the same."""
+    """Debezium's Filter, with our own expression language; simple conditions in Groovy mean the same."""
 
     config_class = ScriptFilterConfig
     aliases = ("io.debezium.transforms.Filter",)
@@ -83,33 +84,33 @@ class ContentBasedRouterConfig(Config):
     topic_expression: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
     """The new topic; null leaves the record in its topic: 'big' if value.amount > 100 else null."""
     language: str = option(STRING, default="")
-    """Not used: whatever it says, the expression is one of ours."""
+    """Ignored: the expression is always one of our own language."""
     topic_regex: str | None = option(optional(STRING), default=None)
-    """Records of topics that this pattern (Java's) does not match pass; not set: all are looked at."""
+    """Records of topics that this pattern (Java's) does not match pass unchanged; not set: every topic matches."""
     null_handling_mode: str = option(STRING, default="keep", check=_NULL_MODES)
     """What to do with records whose value is null: keep or drop them, or evaluate the expression."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """An expression and a pattern that are some."""
+        """An invalid expression or pattern."""
         return _expression_problems({"topic.expression": self.topic_expression}, topic_regex=self.topic_regex)
 
 
 class ContentBasedRouter(Transform):
-    """Gives records the topic that an expression tells."""
+    """Sets the topic of records with an expression."""
 
     config_class = ContentBasedRouterConfig
+    config: ContentBasedRouterConfig
     aliases = ("io.debezium.transforms.ContentBasedRouter",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = ContentBasedRouterConfig.parse(config)
-        self._topic = Expression(options.topic_expression, key="topic.expression")
-        self._looks = _Looks(options.topic_regex, options.null_handling_mode)
+        self._topic = Expression(self.config.topic_expression, key="topic.expression")
+        self._scope = _Scope(self.config.topic_regex, self.config.null_handling_mode)
 
     @override
     def apply(self, record: R) -> R | None:
-        decision = self._looks.decide(record)
+        decision = self._scope.decide(record)
         if decision is not None:
             return record if decision else None
         topic = self._topic.evaluate(record)
@@ -117,7 +118,7 @@ class ContentBasedRouter(Transform):
 
 
 class ExpressionMapConfig(Config):
-    """Options of a change by expressions; `field.<name>` sets a field of the value."""
+    """Options of ExpressionMap; `field.<name>` sets a field of the value."""
 
     key: str | None = option(optional(STRING), default=None)
     """The new key."""
@@ -128,33 +129,33 @@ class ExpressionMapConfig(Config):
 
     @property
     def expressions(self) -> dict[str, str]:
-        """All of them by their option."""
+        """All expressions, by the key of their option."""
         given = {"key": self.key, "value": self.value, "topic": self.topic}
         fields = {f"{_FIELD}{name}": text for name, text in self.below(_FIELD).items()}
         return {**{name: text for name, text in given.items() if text is not None}, **fields}
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Expressions that are some, and at least one."""
+        """There is at least one expression, and each is valid."""
         if not self.expressions:
             yield Problem("value", "At least one of key, value, topic and field.<name> must be set")
         yield from _expression_problems(self.expressions, topic_regex=None)
 
 
 class ExpressionMap(Transform):
-    """Sets key, value, topic and single fields of the value by expressions; each sees the record as it came."""
+    """Sets key, value, topic and fields of the value with expressions; each is evaluated on the original record."""
 
     config_class = ExpressionMapConfig
+    config: ExpressionMapConfig
     aliases = ("caudal.Map",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        texts = ExpressionMapConfig.parse(config).expressions
-        parsed = {key: Expression(text, key=key) for key, text in texts.items()}
+        parsed = {key: Expression(text, key=key) for key, text in self.config.expressions.items()}
         self._fields = tuple((k.removeprefix(_FIELD), e) for k, e in parsed.items() if k.startswith(_FIELD))
         self._key, self._value, self._topic = (parsed.get(name) for name in ("key", "value", "topic"))
         self._inferred: dict[str, Schema] = {}
-        self._schemas: dict[tuple[Schema, tuple[Schema, ...]], Schema] = {}
+        self._schemas = Memo(_with_changed_fields)
 
     @override
     def apply(self, record: R) -> R | None:
@@ -162,10 +163,10 @@ class ExpressionMap(Transform):
         if self._topic is not None:
             changes["topic"] = _topic_name(self._topic.evaluate(record))
         if self._key is not None:
-            changes["key_schema"], changes["key"] = _typed(record, self._key.evaluate(record))
+            changes["key_schema"], changes["key"] = _infer_schema(record, self._key.evaluate(record))
         schema, value = record.value_schema, record.value
         if self._value is not None:
-            schema, value = _typed(record, self._value.evaluate(record))
+            schema, value = _infer_schema(record, self._value.evaluate(record))
         if self._fields and value is not None:
             new = {name: expression.evaluate(record) for name, expression in self._fields}
             schema, value = self._with_fields(schema, value, new=new)
@@ -175,15 +176,12 @@ class ExpressionMap(Transform):
         if schema is None:
             return None, {**require_map(value, _PURPOSE), **new}
         require_struct_schema(schema, _PURPOSE)
-        typed = {name: self._fitting(schema.field(name), name, value=item) for name, item in new.items()}
-        schemas = tuple(field_schema for field_schema, _ in typed.values())
-        updated = self._schemas.get((schema, schemas))
-        if updated is None:
-            updated = self._updated(schema, dict(zip(typed, schemas, strict=True)))
+        typed = {name: self._fit(schema.field(name), name, value=item) for name, item in new.items()}
+        updated = self._schemas[schema, tuple((name, field_schema) for name, (field_schema, _) in typed.items())]
         return updated, {**require_struct(value, _PURPOSE), **{name: item for name, (_, item) in typed.items()}}
 
-    def _fitting(self, schema: Schema | None, name: str, *, value: Value) -> tuple[Schema, Value]:
-        """The schema that the field has, if the value fits; else one made for it, also for nulls that come later."""
+    def _fit(self, schema: Schema | None, name: str, *, value: Value) -> tuple[Schema, Value]:
+        """The schema of the field if the value fits it, else an inferred one, which later nulls get as well."""
         if schema is None:
             schema = self._inferred.get(name)
         if value is None:
@@ -193,24 +191,24 @@ class ExpressionMap(Transform):
         inferred = self._inferred[name] = schema_of(value)
         return inferred, value
 
-    def _updated(self, schema: Schema, changed: Mapping[str, Schema]) -> Schema:
-        if len(self._schemas) >= _MOST_SCHEMAS:
-            self._schemas.clear()
-        fields = [Field(item.name, changed.get(item.name, item.schema)) for item in schema.fields]
-        added = [Field(name, new) for name, new in changed.items() if name not in schema.by_name]
-        updated = self._schemas[schema, tuple(changed.values())] = rebuilt(schema, [*fields, *added])
-        return updated
+
+def _with_changed_fields(key: tuple[Schema, tuple[tuple[str, Schema], ...]]) -> Schema:
+    """A STRUCT with the schemas of some fields replaced, or added."""
+    schema, changes = key
+    changed = dict(changes)
+    fields = [Field(item.name, changed.get(item.name, item.schema)) for item in schema.fields]
+    return with_fields(schema, [*fields, *(Field(name, new) for name, new in changes if name not in schema.by_name)])
 
 
-class _Looks:
-    """Which records an expression sees."""
+class _Scope:
+    """Which records an expression is evaluated for."""
 
     def __init__(self, topic_regex: str | None, null_mode: str) -> None:
         self._topics = None if topic_regex is None else compile_pattern(topic_regex, "topic.regex")
         self._null_mode = null_mode
 
     def decide(self, record: Record) -> bool | None:
-        """True: it passes. False: it is dropped. None: the expression decides."""
+        """True: the record passes. False: it is dropped. None: the expression decides."""
         if self._topics is not None and self._topics.fullmatch(record.topic) is None:
             return True
         if record.value is None and self._null_mode != "evaluate":
@@ -220,26 +218,20 @@ class _Looks:
 
 def _expression_problems(texts: Mapping[str, str], *, topic_regex: str | None) -> Iterable[Problem]:
     for key, text in texts.items():
-        try:
-            Expression(text, key=key)
-        except ConfigError as error:
-            yield Problem(key, str(error))
+        yield from problems_of(key, partial(Expression, text, key=key))
     if topic_regex is not None:
-        try:
-            compile_pattern(topic_regex, "topic.regex")
-        except ConfigError as error:
-            yield Problem("topic.regex", str(error))
+        yield from problems_of("topic.regex", partial(compile_pattern, topic_regex, "topic.regex"))
 
 
-def _typed(record: Record, value: Value) -> Side:
-    """A result with a schema when the record has one anywhere."""
+def _infer_schema(record: Record, value: Value) -> Side:
+    """A result, with a schema if the record has any."""
     has_schema = record.value_schema is not None or record.key_schema is not None
     return (schema_of(value) if has_schema and value is not None else None), value
 
 
 def _topic_name(value: Value) -> str:
     if not isinstance(value, str) or not value:
-        raise DataError(f"a topic must be text that is not empty, but the expression gave {value!r}")
+        raise DataError(f"a topic must be a non-empty text, but the result of the expression is {value!r}")
     return value
 
 

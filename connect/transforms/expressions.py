@@ -1,11 +1,10 @@
-"""A small language of expressions over records, on simpleeval: no loops, no access to anything but the record.
+"""A small expression language for records, based on simpleeval: no loops, no access to anything but the record.
 
     value.amount > 100 and matches(topic, 'orders-.*')
     coalesce(value.name, 'unknown')
     {'id': key, 'total': value.price * value.count}
 
-Fields that are not there are null, and so is everything within null. `&&`, `||`, `!`, `null`, `true` and `false` are
-understood as well.
+Missing fields are null, and so is everything within null. `&&`, `||`, `!`, `null`, `true` and `false` work as well.
 """
 
 import ast
@@ -50,21 +49,19 @@ _WORDS: Final = {"&&": " and ", "||": " or ", "!": " not "}
 _MOST_TEXT: Final = 10_000
 _MOST_RESULT: Final = 1_000_000
 _MOST_NODES: Final = 1_000
-
-
 _FAULTS: Final = (
     *(InvalidExpression, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 
 
 class Expression:
-    """An expression that is parsed once; ConfigError, with the option's name, when it is none."""
+    """A parsed expression; ConfigError, with the name of the option, when it is invalid."""
 
     def __init__(self, text: str, *, key: str) -> None:
         self._key = key
         self._text = text
         try:
-            self._node = _parsed(text)
+            self._node = _parse(text)
         except (InvalidExpression, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise ConfigError(f"Invalid value {text[:500]} for configuration {key}: {error}") from None
         used = {node.id for node in ast.walk(self._node) if isinstance(node, ast.Name)}
@@ -72,7 +69,7 @@ class Expression:
         self._evaluator = _Evaluator()
 
     def evaluate(self, record: Record) -> Value:
-        """What the expression is for a record; DataError when it cannot be told."""
+        """The result for a record; DataError when the expression fails."""
         names: dict[str, Value] = {name: read(record) for name, read in self._names}
         try:
             return self._evaluator.result(self._node, names)
@@ -80,16 +77,16 @@ class Expression:
             raise DataError(f"the expression {self._key} = {self._text[:500]} failed: {error}") from error
 
     def holds(self, record: Record) -> bool:
-        """Whether a condition is true; null counts as false, and what is neither true nor false is refused."""
+        """Whether a condition is true; null counts as false, any other result raises DataError."""
         result = self.evaluate(record)
         if result is None or isinstance(result, bool):
             return bool(result)
-        told = f"the expression {self._key} = {self._text[:500]} must be true or false, but is {text_of(None, result)}"
-        raise DataError(told)
+        shown = f"{self._key} = {self._text[:500]}"
+        raise DataError(f"the expression {shown} must be true or false, but is {text_of(None, result)}")
 
 
 class _Evaluator(EvalWithCompoundTypes):  # type: ignore[misc]  # the library has no types
-    """simpleeval without methods and comprehensions, where what is missing is null."""
+    """simpleeval without methods and comprehensions; missing fields are null."""
 
     def __init__(self) -> None:
         super().__init__(operators=_OPERATORS, functions=dict(_FUNCTIONS), names={})
@@ -100,7 +97,7 @@ class _Evaluator(EvalWithCompoundTypes):  # type: ignore[misc]  # the library ha
 
     @override
     def _eval(self, node: ast.AST) -> Value:
-        # Only what `_parsed` has let through comes here, and values of records are data: nothing else to check.
+        # Only what `_parse` has let through comes here, and values of records are data: nothing else to check.
         return self.nodes[type(node)](node)
 
     @override
@@ -115,18 +112,18 @@ class _Evaluator(EvalWithCompoundTypes):  # type: ignore[misc]  # the library ha
         return _field(container, key)
 
 
-def _parsed(text: str) -> ast.stmt:
+def _parse(text: str) -> ast.stmt:
     if len(text) > _MOST_TEXT:
-        raise ValueError(f"an expression may have {_MOST_TEXT} characters")
+        raise ValueError(f"an expression may have at most {_MOST_TEXT} characters")
     translated = _TOKEN.sub(lambda found: _WORDS.get(found[0], found[0]), text).strip()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # patterns in text, such as '\d', are meant as they stand
+        warnings.simplefilter("ignore")  # patterns in text, such as '\d', are intended
         body = ast.parse(translated).body
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
-        raise ValueError("one expression is needed")
+        raise ValueError("must be a single expression")
     nodes = list(ast.walk(body[0]))
     if len(nodes) > _MOST_NODES:
-        raise ValueError(f"an expression may have {_MOST_NODES} parts")
+        raise ValueError(f"an expression may have at most {_MOST_NODES} parts")
     functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
         _check(node, is_function=id(node) in functions)
@@ -140,14 +137,14 @@ def _check(node: ast.AST, *, is_function: bool) -> None:
     elif not isinstance(node, _NODES):
         raise ValueError(f"{type(node).__name__} is not available in expressions")
     elif isinstance(node, ast.Name) and node.id not in _NAMES and node.id not in _CONSTANTS:
-        raise ValueError(f"the name {node.id} is not known; known are {', '.join(_NAMES)}")
+        raise ValueError(f"unknown name {node.id}; known names are {', '.join(_NAMES)}")
     elif isinstance(node, ast.Call) and node.keywords:
-        raise ValueError("arguments of functions have no names")
+        raise ValueError("functions take no keyword arguments")
 
 
 def _remainder(left: Value, right: Value) -> Value:
     if not isinstance(left, int | float | Decimal):
-        raise TypeError("% is for numbers")  # text would be formatted, without any bound
+        raise TypeError("% works on numbers only")  # text would be formatted, without any bound
     return left % right
 
 
@@ -161,37 +158,20 @@ def _field(container: Value, key: Value) -> Value:
     if container is None:
         return None
     if not isinstance(container, dict):
-        raise TypeError(f"{text_of(None, key)} is asked of a value that has no fields")
+        raise TypeError(f"there is no field {text_of(None, key)} in a value without fields")
     return container.get(key)
-
-
-def _coalesce(*values: Value) -> Value:
-    return next((value for value in values if value is not None), None)
-
-
-def _text(value: Value) -> str | None:
-    return None if value is None else text_of(None, value)
-
-
-def _number(value: Value) -> Any:
-    return int(value) if not isinstance(value, bytes) else int.from_bytes(value, "big", signed=True)
 
 
 def _replace(text: str | None, old: str, new: str) -> str | None:
     if text is None:
         return None
     if text.count(old) * len(new) + len(text) > _MOST_RESULT:
-        raise ValueError(f"a text may have {_MOST_RESULT} characters")
+        raise ValueError(f"a text may have at most {_MOST_RESULT} characters")
     return text.replace(old, new)
 
 
-def _matches(text: str | None, pattern: str) -> bool:
-    """Whether a pattern (Java's) matches the whole text."""
-    return text is not None and _compiled(pattern).fullmatch(text) is not None
-
-
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return compile_pattern(pattern)
     except ConfigError as error:
@@ -207,16 +187,16 @@ _FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "upper": _null_safe(lambda text: text.upper()),
     "trim": _null_safe(lambda text: text.strip()),
     "len": _null_safe(len),
-    "int": _null_safe(_number),
+    "int": _null_safe(lambda v: int.from_bytes(v, "big", signed=True) if isinstance(v, bytes) else int(v)),
     "float": _null_safe(float),
-    "str": _text,
+    "str": _null_safe(lambda value: text_of(None, value)),
     "bool": bool,
     "abs": _null_safe(abs),
     "round": lambda value, digits=0: None if value is None else round(value, digits),
     "min": min,
     "max": max,
-    "coalesce": _coalesce,
-    "matches": _matches,
+    "coalesce": lambda *values: next((value for value in values if value is not None), None),
+    "matches": lambda text, pattern: text is not None and _compile(pattern).fullmatch(text) is not None,
     "startswith": lambda text, start: text is not None and text.startswith(start),
     "endswith": lambda text, end: text is not None and text.endswith(end),
     "contains": lambda whole, part: whole is not None and part in whole,

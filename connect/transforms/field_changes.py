@@ -1,16 +1,17 @@
-"""Changes of single fields, also nested ones: what Cast, MaskField and TimestampConverter have in common."""
+"""Changes to single fields, nested ones included: the part that Cast, MaskField and TimestampConverter share."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Union
 
 from connect.api.data import Field, Schema, Type, Value
 from connect.transforms.field_path import Path
-from connect.transforms.structs import Struct, copied, defaults_of, require_struct_schema
+from connect.transforms.sides import Memo
+from connect.transforms.structs import Struct, copy_with_defaults, defaults_of, require_struct_schema
 
 Change = Callable[[Value], Value]
-"""Makes the new value of a field; never called for null."""
+"""Computes the new value of a field; never called for null."""
 Tree = dict[str, Union["Tree", None]]
-"""The fields to change by name; None where the field itself is meant, else those within it."""
+"""The fields to change, by name: None for the field itself, else a tree of the fields within it."""
 
 
 class FieldChange(NamedTuple):
@@ -28,7 +29,7 @@ class StructChange(NamedTuple):
 
 
 def tree_of(paths: Iterable[Path]) -> Tree:
-    """Paths put together; where one leads into a field that another means as a whole, the whole wins."""
+    """The tree of some paths; where one leads into a field that another one names as a whole, the whole wins."""
     tree: Tree = {}
     for path in paths:
         node: Tree | None = tree
@@ -41,23 +42,27 @@ def tree_of(paths: Iterable[Path]) -> Tree:
     return tree
 
 
-def struct_change(
-    schema: Schema, tree: Tree, *, field_change: Callable[[Schema, Path], FieldChange], purpose: str, replace_null: bool
-) -> StructChange:
-    """How a struct of a schema changes when some of its fields do; fields that it does not have are left out."""
-    require_struct_schema(schema, purpose)
-    return _struct_change(schema, tree, field_change=field_change, replace_null=replace_null, above=())
+def struct_changes(
+    tree: Tree, field_change: Callable[[Schema, Path], FieldChange], *, purpose: str, replace_null: bool
+) -> Memo[Schema, StructChange]:
+    """How structs change when some of their fields do, by schema; fields that a schema lacks are ignored."""
+
+    def compute(schema: Schema) -> StructChange:
+        require_struct_schema(schema, purpose)
+        return _struct_change(schema, tree, field_change=field_change, replace_null=replace_null, above=())
+
+    return Memo(compute)
 
 
-def changed_map(value: Struct, tree: Tree, *, change: Callable[[Value, Path], Value], above: Path = ()) -> Struct:
-    """A map without schema with some of its fields changed; a field that is not there is null afterwards."""
+def change_map(value: Struct, tree: Tree, *, change: Callable[[Value, Path], Value], above: Path = ()) -> Struct:
+    """A map without schema with some of its fields changed; a missing field is null afterwards."""
     copy = value.copy()
     for name, inner in tree.items():
         item = value.get(name)
         if inner is None:
             copy[name] = None if item is None else change(item, (*above, name))
         elif isinstance(item, dict):
-            copy[name] = changed_map(item, inner, change=change, above=(*above, name))
+            copy[name] = change_map(item, inner, change=change, above=(*above, name))
     return copy
 
 
@@ -81,7 +86,7 @@ def _struct_change(
     edits = tuple((name, change.change) for name, change in changes.items())
 
     def change(value: Struct) -> Struct:
-        copy = copied(value, defaults) if defaults else value.copy()
+        copy = copy_with_defaults(value, defaults) if defaults else value.copy()
         for name, edit in edits:
             item = copy.get(name)
             if item is not None:

@@ -8,21 +8,30 @@ Path = tuple[str, ...]
 
 
 def parse_path(text: str, version: str) -> Path:
-    """The names that a path leads through; in V1 there is always one, whatever it looks like."""
+    """The names of the fields along a path; V1 takes the whole text as one name."""
     if version == "V1":
         return (text,)
     steps: list[str] = []
     at = 0
     while at < len(text):
-        step, at = _quoted_step(text, at) if text[at] == "`" else _plain_step(text, at)
+        if text[at] == "`":
+            step, at = _quoted_step(text, at)
+        else:
+            end = text.find(".", at)
+            step, at = (text[at:], len(text)) if end < 0 else (text[at:end], end + 1)
         steps.append(step)
     if text.endswith("."):
         steps.append("")
     return tuple(steps)
 
 
+def json_path(text: str) -> Path:
+    """A path with dots that may begin as a JSON path does: `$.a.b`."""
+    return parse_path(text.removeprefix("$").removeprefix(".") if text.startswith("$") else text, "V2")
+
+
 def schema_at(schema: Schema, path: Path) -> Schema | None:
-    """The schema of the field that a path leads to; None when there is none."""
+    """The schema of the field at a path; None when there is no such field."""
     current: Schema | None = schema
     for step in path:
         current = current.field(step) if current is not None else None
@@ -30,19 +39,19 @@ def schema_at(schema: Schema, path: Path) -> Schema | None:
 
 
 def value_at(value: Value, path: Path) -> Value:
-    """What lies at a path; None when there is nothing, DataError when it leads through something without fields."""
+    """The value at a path; None when there is none, DataError when the path leads through a value without fields."""
     for step in path:
         if value is None:
             return None
         if not isinstance(value, dict):
-            told = f"Only Struct and Map objects supported for [nested field access], found: {class_name(value)}"
-            raise DataError(told)
+            found = class_name(value)
+            raise DataError(f"Only Struct and Map objects supported for [nested field access], found: {found}")
         value = value.get(step)
     return value
 
 
 def typed_value_at(schema: Schema, value: Value, *, path: Path, replace_null: bool) -> Value:
-    """What lies at a path of a STRUCT; defaults stand for nulls if wanted."""
+    """The value at a path of a STRUCT; `replace_null`: defaults replace nulls."""
     current: Schema | None = schema
     for step in path:
         if value is None or current is None or current.type is not Type.STRUCT:
@@ -52,11 +61,6 @@ def typed_value_at(schema: Schema, value: Value, *, path: Path, replace_null: bo
         if value is None and replace_null and current is not None:
             value = current.default
     return value
-
-
-def _plain_step(text: str, start: int) -> tuple[str, int]:
-    end = text.find(".", start)
-    return (text[start:], len(text)) if end < 0 else (text[start:end], end + 1)
 
 
 def _quoted_step(text: str, start: int) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Makes nested structs and maps flat: the fields of fields become fields with longer names."""
+"""Flattens nested structs and maps: the fields of fields become fields with longer names."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -10,9 +10,9 @@ from connect.api.data import Field, Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.record import Record
 from connect.transforms.field_path import Path, value_at
-from connect.transforms.options import as_given
-from connect.transforms.sides import BySchema, Side, SideTransform
-from connect.transforms.structs import Struct, rebuilt, require_map, require_struct, require_struct_schema
+from connect.transforms.options import raw_text
+from connect.transforms.sides import Memo, Side, SideTransform
+from connect.transforms.structs import Struct, require_map, require_struct, require_struct_schema, with_fields
 
 _PURPOSE: Final = "flattening"
 
@@ -21,7 +21,7 @@ class FlattenConfig(Config):
     """Options of Flatten."""
 
     delimiter: str = option(STRING, default=".")
-    """What stands between the names of a field and of the field within it."""
+    """The separator between the name of a field and the name of the field within it."""
 
 
 class _Leaf(NamedTuple):
@@ -31,39 +31,44 @@ class _Leaf(NamedTuple):
 
 
 class Flatten(SideTransform):
-    """Makes nested structs and maps flat; lists stay as they are, null passes."""
+    """Flattens nested structs and maps; lists stay as they are, null passes."""
 
     config_class = FlattenConfig
+    aliases = ("org.apache.kafka.connect.transforms.Flatten",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        self._delimiter = as_given(FlattenConfig.parse(config), "delimiter", default=".")
-        self._plans = BySchema(self._plan)
+        self._delimiter = raw_text(self.config, "delimiter", default=".")
+        self._plans = Memo(self._plan)
 
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
         if value is None:
             return schema, value
         if schema is None:
-            return None, dict(self._flat(require_map(value, _PURPOSE), ""))
+            return None, dict(self._flatten(require_map(value, _PURPOSE), ""))
         flat_schema, leaves = self._plans[schema]
         struct = require_struct(value, _PURPOSE)
-        return flat_schema, {leaf.name: _at(struct, leaf) for leaf in leaves}
+        flat: Struct = {}
+        for name, path, leaf_schema in leaves:
+            found = struct.get(name) if len(path) == 1 else value_at(struct, path)
+            flat[name] = leaf_schema.default if found is None else found
+        return flat_schema, flat
 
-    def _flat(self, value: Struct, prefix: str) -> Iterator[tuple[str, Value]]:
+    def _flatten(self, value: Struct, prefix: str) -> Iterator[tuple[str, Value]]:
         for key, item in value.items():
             if isinstance(item, dict):
-                yield from self._flat(item, f"{prefix}{key}{self._delimiter}")
+                yield from self._flatten(item, f"{prefix}{key}{self._delimiter}")
             else:
                 yield f"{prefix}{key}", item
 
     def _plan(self, schema: Schema) -> tuple[Schema, tuple[_Leaf, ...]]:
         require_struct_schema(schema, _PURPOSE)
         leaves = tuple(self._leaves(schema, (), is_optional=schema.optional, default=schema.default))
-        return rebuilt(schema, (Field(leaf.name, leaf.schema) for leaf in leaves)), leaves
+        return with_fields(schema, (Field(leaf.name, leaf.schema) for leaf in leaves)), leaves
 
     def _leaves(self, schema: Schema, path: Path, *, is_optional: bool, default: Value) -> Iterator[_Leaf]:
-        """The fields without fields; each is optional when anything above is, and its default may come from there."""
+        """Fields that contain none; each is optional if a struct around it is, and may take its default from there."""
         for item in schema.fields:
             below = (*path, item.name)
             own = item.schema.default
@@ -80,21 +85,3 @@ class Flatten(SideTransform):
             else:
                 leaf_schema = item.schema.but(optional=optional, default=own)
                 yield _Leaf(self._delimiter.join(below), below, leaf_schema)
-
-
-def _at(value: Struct, leaf: _Leaf) -> Value:
-    found = value.get(leaf.name) if len(leaf.path) == 1 else value_at(value, leaf.path)
-    return leaf.schema.default if found is None else found
-
-
-class FlattenKey(Flatten):
-    """Makes keys flat."""
-
-    is_key = True
-    aliases = ("org.apache.kafka.connect.transforms.Flatten$Key",)
-
-
-class FlattenValue(Flatten):
-    """Makes values flat."""
-
-    aliases = ("org.apache.kafka.connect.transforms.Flatten$Value",)

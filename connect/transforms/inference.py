@@ -1,4 +1,4 @@
-"""Schemas of values that came without one: results of expressions, and JSON in text."""
+"""Infers schemas of values that have none: results of expressions, and JSON in text."""
 
 import datetime as dt
 from decimal import Decimal
@@ -41,9 +41,9 @@ _MOST_NESTED: Final = 100
 
 
 def schema_of(value: Value, *, name: str | None = None, narrow: bool = False, depth: int = 0) -> Schema:
-    """An optional schema that the value fits; fields that are null are left out of structs.
+    """An optional schema that fits the value; structs omit fields that are null.
 
-    `narrow` makes INT32 of integers that fit.
+    `narrow`: integers that fit are INT32.
     """
     if depth > _MOST_NESTED:
         raise DataError(f"a value is nested more than {_MOST_NESTED} times")
@@ -60,26 +60,26 @@ def schema_of(value: Value, *, name: str | None = None, narrow: bool = False, de
         return Schema(Type.STRUCT, fields=tuple(fields), name=name, optional=True)
     if isinstance(value, (list, tuple)):
         items = [schema_of(item, narrow=narrow, depth=depth + 1) for item in value if item is not None]
-        return array(reduce(_both, items) if items else OPTIONAL_STRING, optional=True)
+        return array(reduce(_unify, items) if items else OPTIONAL_STRING, optional=True)
     return _simple(value, narrow=narrow)
 
 
 @lru_cache(maxsize=1_000)
 def _flat_schema(shape: tuple[tuple[str, type], ...]) -> Schema:
-    """Making a schema takes long: those of structs with simple fields are kept."""
+    """Creating a schema is slow, so those of structs with simple fields are cached."""
     return Schema(Type.STRUCT, fields=tuple(Field(str(name), _SIMPLE[kind]) for name, kind in shape), optional=True)
 
 
-def _both(one: Schema, other: Schema) -> Schema:
-    """What values of two schemas fit: structs have the fields of both, the wider number holds the other."""
+def _unify(one: Schema, other: Schema) -> Schema:
+    """A schema that fits values of both: structs have the fields of both, the wider number type wins."""
     if one == other:
         return one
     if one.type is Type.STRUCT and other.type is Type.STRUCT:
-        shared = {name: _both(schema, other.by_name.get(name, schema)) for name, schema in one.by_name.items()}
+        shared = {name: _unify(schema, other.by_name.get(name, schema)) for name, schema in one.by_name.items()}
         fields = {**shared, **{name: schema for name, schema in other.by_name.items() if name not in shared}}
         return one.but(fields=tuple(Field(*item) for item in fields.items()))
     if one.type is Type.ARRAY and other.type is Type.ARRAY and one.value_schema and other.value_schema:
-        return array(_both(one.value_schema, other.value_schema), optional=True)
+        return array(_unify(one.value_schema, other.value_schema), optional=True)
     if one in _NUMBERS and other in _NUMBERS:
         return max(one, other, key=_NUMBERS.index)
     raise DataError(f"a list with items of the types {one.type.value} and {other.type.value} has no schema")

@@ -1,4 +1,4 @@
-"""Adds fields with the place and time of a record, or with fixed text."""
+"""Adds fields with the topic, partition, offset and time of a record, or with fixed text."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
@@ -12,17 +12,17 @@ from connect.api.errors import DataError
 from connect.api.record import Record, SinkRecord
 from connect.transforms.epoch import timestamp_at
 from connect.transforms.field_path import Path, parse_path
-from connect.transforms.options import PathConfig, as_given
-from connect.transforms.sides import BySchema, Side, SideTransform
+from connect.transforms.options import PathConfig, raw_text
+from connect.transforms.sides import Memo, Side, SideTransform
 from connect.transforms.structs import (
     Defaults,
     Struct,
-    copied,
+    copy_with_defaults,
     defaults_of,
-    rebuilt,
     require_map,
     require_struct,
     require_struct_schema,
+    with_fields,
 )
 
 _PURPOSE: Final = "field insertion"
@@ -32,7 +32,7 @@ class InsertFieldConfig(PathConfig):
     """Options of InsertField."""
 
     topic_field: str | None = option(optional(STRING), default=None)
-    """The field for the topic. Add ! to the name for a field that is not optional, ? (or nothing) for one that is."""
+    """The field for the topic. Append ! to the name for a required field, ? (or nothing) for an optional one."""
     partition_field: str | None = option(optional(STRING), default=None)
     """The field for the partition; ! and ? as above."""
     offset_field: str | None = option(optional(STRING), default=None)
@@ -42,17 +42,17 @@ class InsertFieldConfig(PathConfig):
     static_field: str | None = option(optional(STRING), default=None)
     """The field for static.value; ! and ? as above."""
     static_value: str | None = option(optional(STRING), default=None)
-    """What to put there."""
+    """The text for it."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Something must be added."""
+        """At least one field is added, and a static one has a value."""
         given = (self.topic_field, self.partition_field, self.offset_field, self.timestamp_field)
         if not any(given) and not (self.static_field and self.static_value is not None):
             yield Problem("topic.field", "No field insertion configured")
         if self.static_field and self.static_value is None:
-            told = "Invalid value null for configuration static.value: No value specified for static field"
-            yield Problem("static.value", f"{told}: {self.static_field}")
+            start = "Invalid value null for configuration static.value"
+            yield Problem("static.value", f"{start}: No value specified for static field: {self.static_field}")
 
 
 class _Insertion(NamedTuple):
@@ -67,52 +67,41 @@ class _Plan(NamedTuple):
 
 
 class InsertField(SideTransform):
-    """Adds fields with the place and time of a record, or with fixed text; null passes."""
+    """Adds fields with the topic, partition, offset and time of a record, or with fixed text; null passes."""
 
     config_class = InsertFieldConfig
+    config: InsertFieldConfig
+    aliases = ("org.apache.kafka.connect.transforms.InsertField",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = InsertFieldConfig.parse(config)
-        self._typed = tuple(_insertions(options, timestamp=_timestamp))
-        self._untyped = tuple(_insertions(options, timestamp=lambda record: record.timestamp_ms))
-        self._replace_null = options.replace_null_with_default
-        self._plans = BySchema(self._plan)
+        self._typed = tuple(
+            _insertions(self.config, lambda r: None if r.timestamp_ms is None else timestamp_at(r.timestamp_ms))
+        )
+        self._untyped = tuple(_insertions(self.config, lambda record: record.timestamp_ms))
+        self._plans = Memo(self._plan)
 
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
         if value is None:
             return schema, value
         if schema is None:
-            return None, _inserted(require_map(value, _PURPOSE).copy(), self._untyped, record=record)
+            return None, _insert(require_map(value, _PURPOSE).copy(), self._untyped, record=record)
         struct_value = require_struct(value, _PURPOSE)
         updated, defaults = self._plans[schema]
-        copy = copied(struct_value, defaults) if defaults else struct_value.copy()
-        return updated, _inserted(copy, self._typed, record=record)
+        copy = copy_with_defaults(struct_value, defaults) if defaults else struct_value.copy()
+        return updated, _insert(copy, self._typed, record=record)
 
     def _plan(self, schema: Schema) -> _Plan:
         require_struct_schema(schema, _PURPOSE)
-        updated = rebuilt(schema, schema.fields)
+        updated = with_fields(schema, schema.fields)
         for insertion in self._typed:
             updated = _with_field(updated, insertion.path, added=insertion.schema)
-        return _Plan(updated, defaults_of(schema, replace_null=self._replace_null))
+        return _Plan(updated, defaults_of(schema, replace_null=self.config.replace_null_with_default))
 
 
-class InsertFieldKey(InsertField):
-    """Adds fields to keys."""
-
-    is_key = True
-    aliases = ("org.apache.kafka.connect.transforms.InsertField$Key",)
-
-
-class InsertFieldValue(InsertField):
-    """Adds fields to values."""
-
-    aliases = ("org.apache.kafka.connect.transforms.InsertField$Value",)
-
-
-def _insertions(options: InsertFieldConfig, *, timestamp: Callable[[Record], Value]) -> Iterable[_Insertion]:
-    static = as_given(options, "static.value", default="")
+def _insertions(options: InsertFieldConfig, timestamp: Callable[[Record], Value]) -> Iterable[_Insertion]:
+    static = raw_text(options, "static.value", default="")
     wanted: tuple[tuple[str | None, Schema, Callable[[Record], Value]], ...] = (
         (options.topic_field, STRING_SCHEMA, lambda record: record.topic),
         (options.partition_field, INT32, lambda record: record.partition),
@@ -133,11 +122,7 @@ def _offset(record: Record) -> int:
     return record.offset
 
 
-def _timestamp(record: Record) -> Value:
-    return None if record.timestamp_ms is None else timestamp_at(record.timestamp_ms)
-
-
-def _inserted(value: Struct, insertions: tuple[_Insertion, ...], *, record: Record) -> Struct:
+def _insert(value: Struct, insertions: tuple[_Insertion, ...], *, record: Record) -> Struct:
     for insertion in insertions:
         item = insertion.value(record)
         if item is None:
@@ -150,7 +135,7 @@ def _inserted(value: Struct, insertions: tuple[_Insertion, ...], *, record: Reco
 
 
 def _put(value: Struct, path: Path, *, item: Value) -> None:
-    """Put a value at a nested place, on copies of what is on the way; into a field that is null nothing is put."""
+    """Set a nested field, in copies of the structs around it; nothing is set within a field that is null."""
     for step in path[:-1]:
         inner = value.get(step, {})
         if inner is None:
@@ -160,7 +145,7 @@ def _put(value: Struct, path: Path, *, item: Value) -> None:
 
 
 def _with_field(schema: Schema, path: Path, *, added: Schema) -> Schema:
-    """A STRUCT with one field more; structs on the way that are not there are made."""
+    """A STRUCT with one more field; missing structs on its path are created."""
     if len(path) == 1:
         return schema.but(fields=(*schema.fields, Field(path[0], added)))
     inner = schema.field(path[0]) or struct({}, optional=True)

@@ -1,7 +1,7 @@
-"""Masks fields: with the zero of their type, or a replacement."""
+"""Masks fields with the zero value of their type, or with a replacement."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Final
@@ -13,11 +13,11 @@ from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.record import Record
 from connect.transforms.epoch import EPOCH
-from connect.transforms.field_changes import FieldChange, StructChange, changed_map, struct_change, tree_of
+from connect.transforms.field_changes import FieldChange, change_map, struct_changes, tree_of
 from connect.transforms.field_path import Path, parse_path
 from connect.transforms.java.numbers import float32, parse_float, wrap
-from connect.transforms.options import FIELD_NAMES, PathConfig, as_given
-from connect.transforms.sides import BySchema, Side, SideTransform
+from connect.transforms.options import FIELD_NAMES, PathConfig, raw_text
+from connect.transforms.sides import Side, SideTransform
 from connect.transforms.structs import class_name, require_map, require_struct
 
 _PURPOSE: Final = "mask fields"
@@ -40,57 +40,39 @@ class MaskFieldConfig(PathConfig):
     fields: tuple[str, ...] = option(LIST, check=FIELD_NAMES, importance=Importance.HIGH)
     """Names of fields to mask."""
     replacement: str | None = option(optional(STRING), default=None, check=not_empty(), importance=Importance.LOW)
-    """What to put in place of numbers and text; not set: the zero of the type, or empty text, list or map."""
+    """Replaces numbers and text; not set: the zero value of the type, or an empty text, list or map."""
 
 
 class MaskField(SideTransform):
-    """Masks fields with the zero of their type, or a replacement."""
+    """Masks fields with the zero value of their type, or with a replacement."""
 
     config_class = MaskFieldConfig
+    config: MaskFieldConfig
+    aliases = ("org.apache.kafka.connect.transforms.MaskField",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = MaskFieldConfig.parse(config)
+        options = self.config
         self._tree = tree_of(parse_path(name, options.field_syntax_version) for name in options.fields)
-        self._replace_null = options.replace_null_with_default
-        self._replacement = as_given(options, "replacement", default="") if options.replacement else None
-        self._plans = BySchema(self._plan)
+        replacement = raw_text(options, "replacement", default="") if options.replacement else None
+        self._mask_item: Callable[[Value, Path], Value] = lambda item, _: _mask(None, replacement, item)
+        self._replacement = replacement
+        replace_null = options.replace_null_with_default
+        self._plans = struct_changes(self._tree, self._field_change, purpose=_PURPOSE, replace_null=replace_null)
 
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
         if schema is None:
-            masked = changed_map(require_map(value, _PURPOSE), self._tree, change=self._mask_at)
-            return None, masked
+            return None, change_map(require_map(value, _PURPOSE), self._tree, change=self._mask_item)
         struct = require_struct(value, _PURPOSE)
         return schema, self._plans[schema].change(struct)
-
-    def _plan(self, schema: Schema) -> StructChange:
-        return struct_change(
-            schema, self._tree, field_change=self._field_change, purpose=_PURPOSE, replace_null=self._replace_null
-        )
 
     def _field_change(self, schema: Schema, _: Path) -> FieldChange:
         return FieldChange(schema, partial(_mask, schema, self._replacement))
 
-    def _mask_at(self, value: Value, _: Path) -> Value:
-        return _mask(None, self._replacement, value)
-
-
-class MaskFieldKey(MaskField):
-    """Masks fields of keys."""
-
-    is_key = True
-    aliases = ("org.apache.kafka.connect.transforms.MaskField$Key",)
-
-
-class MaskFieldValue(MaskField):
-    """Masks fields of values."""
-
-    aliases = ("org.apache.kafka.connect.transforms.MaskField$Value",)
-
 
 def _mask(schema: Schema | None, replacement: str | None, value: Value) -> Value:
-    return _zero(schema, value) if replacement is None else _replaced(schema, replacement, value=value)
+    return _zero(schema, value) if replacement is None else _replace(schema, replacement, value=value)
 
 
 def _zero(schema: Schema | None, value: Value) -> Value:
@@ -104,8 +86,8 @@ def _zero(schema: Schema | None, value: Value) -> Value:
     return _ZEROS[type(value)]
 
 
-def _replaced(schema: Schema | None, replacement: str, *, value: Value) -> Value:
-    """The replacement as a value of the same type; integers take its whole part, and of that the bits they have."""
+def _replace(schema: Schema | None, replacement: str, *, value: Value) -> Value:
+    """The replacement as a value of the same type; integers take its whole part, cut to the bits they have."""
     kind = type(value)
     if kind is str:
         return replacement

@@ -1,9 +1,14 @@
-"""Options that several transforms share."""
+"""Options that several transforms share, and how they check them."""
 
-from connect.api.config import BOOLEAN, Check, Config, Importance, Kind, option
+from collections.abc import Callable, Iterator
+
+from connect.api.config import BOOLEAN, Check, Config, Importance, Kind, Problem, option
+from connect.api.errors import ConfigError
 
 FIELD_NAMES = Check(accepts=bool, allowed="a list that is not empty")
-VERSION = Kind(name="string", wire=2, read=lambda text: text.upper(), write=str, allowed="V1 or V2")
+WORD = Kind(name="string", wire=2, read=lambda text: text.lower(), write=str, allowed="a word")
+"""Text in letters of any case."""
+_VERSION = Kind(name="string", wire=2, read=lambda text: text.upper(), write=str, allowed="V1 or V2")
 _VERSIONS = Check(accepts=lambda value: value in {"V1", "V2"}, allowed="one of V1, V2")
 
 
@@ -11,18 +16,26 @@ class NullConfig(Config):
     """For transforms that read fields."""
 
     replace_null_with_default: bool = option(BOOLEAN, default=True)
-    """Whether a field that is null counts as its default, when its schema has one."""
+    """Whether the default of a field, if its schema has one, replaces null."""
 
 
 class PathConfig(NullConfig):
-    """For transforms whose fields may lie within other fields."""
+    """For transforms that can address nested fields."""
 
-    field_syntax_version: str = option(VERSION, default="V1", check=_VERSIONS, importance=Importance.HIGH)
-    """V1: names of fields are taken as they are. V2: dots lead into nested fields, backticks around a name protect
-    dots in it."""
+    field_syntax_version: str = option(_VERSION, default="V1", check=_VERSIONS, importance=Importance.HIGH)
+    """V1: field names are taken literally. V2: dots lead into nested fields; enclose a name that contains dots in
+    backticks."""
 
 
-def as_given(config: Config, key: str, *, default: str) -> str:
-    """An option where blanks at the ends matter."""
+def raw_text(config: Config, key: str, *, default: str) -> str:
+    """The text of an option in which leading and trailing blanks matter."""
     text = config.given.get(key)
     return default if text is None else text
+
+
+def problems_of(key: str, read: Callable[[], object]) -> Iterator[Problem]:
+    """The ConfigError of something that is made from an option, as a problem of its key."""
+    try:
+        read()
+    except ConfigError as error:
+        yield Problem(key, str(error))

@@ -1,14 +1,14 @@
-"""Predicates: which records a transform sees."""
+"""Predicates: which records a transform applies to."""
 
 from collections.abc import Iterable, Mapping
 
 from typing_extensions import override
 
 from connect.api.config import STRING, Config, Problem, not_empty, option
-from connect.api.errors import ConfigError
 from connect.api.record import Record
 from connect.api.transform import Predicate
 from connect.transforms.java.regex import compile_pattern
+from connect.transforms.options import problems_of
 
 
 class HasHeaderKeyConfig(Config):
@@ -22,15 +22,13 @@ class HasHeaderKey(Predicate):
     """True for records with at least one header of a name."""
 
     config_class = HasHeaderKeyConfig
+    config: HasHeaderKeyConfig
     aliases = ("org.apache.kafka.connect.transforms.predicates.HasHeaderKey",)
-
-    def __init__(self, config: Mapping[str, str]) -> None:
-        super().__init__(config)
-        self._name = HasHeaderKeyConfig.parse(config).name
 
     @override
     def test(self, record: Record) -> bool:
-        return any(header.key == self._name for header in record.headers)
+        name = self.config.name
+        return any(header.key == name for header in record.headers)
 
 
 class RecordIsTombstone(Predicate):
@@ -51,22 +49,20 @@ class TopicNameMatchesConfig(Config):
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """A pattern that is one."""
-        try:
-            compile_pattern(self.pattern, "pattern")
-        except ConfigError as error:
-            yield Problem("pattern", str(error))
+        """An invalid pattern."""
+        return problems_of("pattern", lambda: compile_pattern(self.pattern, "pattern"))
 
 
 class TopicNameMatches(Predicate):
-    """True for records of topics that a pattern matches."""
+    """True for records of topics whose whole name a pattern matches."""
 
     config_class = TopicNameMatchesConfig
+    config: TopicNameMatchesConfig
     aliases = ("org.apache.kafka.connect.transforms.predicates.TopicNameMatches",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        self._pattern = compile_pattern(TopicNameMatchesConfig.parse(config).pattern, "pattern")
+        self._pattern = compile_pattern(self.config.pattern, "pattern")
 
     @override
     def test(self, record: Record) -> bool:

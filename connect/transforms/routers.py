@@ -1,20 +1,18 @@
-"""Gives records other topics, by name and time; and the transform that drops all it sees."""
+"""Routers by topic name and by time; and Filter, which drops every record it gets."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from msgspec.structs import replace
 from typing_extensions import override
 
 from connect.api.config import STRING, Config, Importance, Problem, option
-from connect.api.errors import ConfigError, DataError
+from connect.api.errors import DataError
 from connect.api.transform import R, Transform
 from connect.transforms.epoch import clock_at
 from connect.transforms.java.date_format import DateFormat
 from connect.transforms.java.regex import Rename, compile_pattern
-from connect.transforms.options import as_given
-
-_MOST_TOPICS: Final = 10_000
+from connect.transforms.options import problems_of, raw_text
+from connect.transforms.sides import Memo
 
 
 class RegexRouterConfig(Config):
@@ -27,22 +25,22 @@ class RegexRouterConfig(Config):
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """A pattern and a replacement that fit."""
-        try:
-            compile_pattern(self.regex)
-        except ConfigError as error:
-            yield Problem("regex", str(error))
-            return
-        try:
-            Rename(self.regex, as_given(self, "replacement", default=""))
-        except ConfigError as error:
-            yield Problem("replacement", str(error))
+        """An invalid pattern or replacement."""
+        if pattern_problems := list(problems_of("regex", lambda: compile_pattern(self.regex))):
+            return pattern_problems
+        return problems_of("replacement", lambda: self.rename)
+
+    @property
+    def rename(self) -> Rename:
+        """The new name of a topic, given its name."""
+        return Rename(self.regex, raw_text(self, "replacement", default=""))
 
 
 class RegexRouter(Transform):
-    """Gives records another topic when a pattern matches the one they have."""
+    """Changes the topic of records if a pattern matches it."""
 
     config_class = RegexRouterConfig
+    config: RegexRouterConfig
     aliases = (
         "org.apache.kafka.connect.transforms.RegexRouter",
         "io.confluent.connect.transforms.TopicRegexRouter",
@@ -50,21 +48,12 @@ class RegexRouter(Transform):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = RegexRouterConfig.parse(config)
-        self._rename = Rename(options.regex, as_given(options, "replacement", default=""))
-        self._topics: dict[str, str] = {}
+        self._topics = Memo(self.config.rename, limit=10_000)
 
     @override
     def apply(self, record: R) -> R | None:
-        topic = self._topics.get(record.topic) or self._renamed(record.topic)
-        return record if topic == record.topic else replace(record, topic=topic)
-
-    def _renamed(self, topic: str) -> str:
-        if len(self._topics) >= _MOST_TOPICS:
-            self._topics.clear()
-        renamed = self._rename(topic)
-        self._topics[topic] = result = topic if renamed is None else renamed
-        return result
+        topic = self._topics[record.topic]
+        return record if topic is None or topic == record.topic else replace(record, topic=topic)
 
 
 class TimestampRouterConfig(Config):
@@ -77,32 +66,31 @@ class TimestampRouterConfig(Config):
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """A pattern that is one."""
+        """An invalid pattern."""
         try:
             DateFormat(self.timestamp_format, now_ms=0)
         except ValueError as error:
-            told = f"Invalid value {self.timestamp_format} for configuration timestamp.format: {error}"
-            yield Problem("timestamp.format", told)
+            message = f"Invalid value {self.timestamp_format} for configuration timestamp.format: {error}"
+            yield Problem("timestamp.format", message)
 
 
 class TimestampRouter(Transform):
-    """Gives records a topic that tells their time."""
+    """Changes the topic of records to one that contains their time."""
 
     config_class = TimestampRouterConfig
+    config: TimestampRouterConfig
     aliases = ("org.apache.kafka.connect.transforms.TimestampRouter",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = TimestampRouterConfig.parse(config)
-        self._topic_format = options.topic_format
-        self._format = DateFormat(as_given(options, "timestamp.format", default="yyyyMMdd"), now_ms=0)
+        self._format = DateFormat(raw_text(self.config, "timestamp.format", default="yyyyMMdd"), now_ms=0)
 
     @override
     def apply(self, record: R) -> R | None:
         if record.timestamp_ms is None:
             raise DataError(f"Timestamp missing on record of topic {record.topic}")
         text = self._format.format(clock_at(record.timestamp_ms))
-        topic = self._topic_format.replace("${topic}", record.topic).replace("${timestamp}", text)
+        topic = self.config.topic_format.replace("${topic}", record.topic).replace("${timestamp}", text)
         return replace(record, topic=topic)
 
 

@@ -1,4 +1,4 @@
-"""Structs and maps in transforms: what they must be, and how their schemas are rebuilt."""
+"""Structs and maps in transforms: how they are checked, and how their schemas are rebuilt."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from connect.api.errors import DataError
 
 Struct = dict[str, Value]
 Defaults = tuple[tuple[str, Value], ...]
-"""Fields and what they are when they are null."""
+"""Fields, and the defaults that replace null in them."""
 
 _CLASS_NAMES: Final[dict[type, str]] = {
     type(None): "null",
@@ -29,7 +29,7 @@ _CLASS_NAMES: Final[dict[type, str]] = {
 
 
 def class_name(value: Value) -> str:
-    """What Kafka Connect calls the class of a value in its messages."""
+    """The name that Kafka Connect's messages have for the class of a value."""
     return _CLASS_NAMES.get(type(value), type(value).__name__)
 
 
@@ -37,8 +37,7 @@ def require_map(value: Value, purpose: str) -> Struct:
     """A value without a schema that has fields; DataError for any other."""
     if isinstance(value, dict):
         return value
-    told = f"Only Map objects supported in absence of schema for [{purpose}], found: {class_name(value)}"
-    raise DataError(told)
+    raise DataError(f"Only Map objects supported in absence of schema for [{purpose}], found: {class_name(value)}")
 
 
 def require_struct(value: Value, purpose: str) -> Struct:
@@ -54,20 +53,20 @@ def require_struct_schema(schema: Schema, purpose: str) -> None:
         raise DataError(f"Only Struct objects supported for [{purpose}], found: {schema.type.value}")
 
 
-def rebuilt(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """A STRUCT with other fields; the name stays, but whether it is optional, and its default, are not taken over."""
+def with_fields(schema: Schema, fields: Iterable[Field]) -> Schema:
+    """A STRUCT with other fields: it keeps the name, but is neither optional nor has a default."""
     return schema.but(type=Type.STRUCT, optional=False, default=None, fields=tuple(fields))
 
 
 def defaults_of(schema: Schema, *, replace_null: bool = True) -> Defaults:
-    """The fields of a STRUCT that have a default, which stands for null unless nulls are kept."""
+    """The fields of a STRUCT that have a default; none when nulls are kept."""
     if not replace_null:
         return ()
     return tuple((item.name, item.schema.default) for item in schema.fields if item.schema.default is not None)
 
 
-def copied(value: Struct, defaults: Defaults) -> Struct:
-    """A copy of a struct in which defaults stand for nulls."""
+def copy_with_defaults(value: Struct, defaults: Defaults) -> Struct:
+    """A copy of a struct in which defaults replace nulls."""
     copy = value.copy()
     for name, default in defaults:
         if copy.get(name) is None:

@@ -7,30 +7,17 @@ from typing import Final
 from typing_extensions import override
 
 from connect.api.config import STRING, Importance, Problem, one_of, option
-from connect.api.data import (
-    DATE,
-    DATE_NAME,
-    INT64,
-    TIME,
-    TIME_NAME,
-    TIMESTAMP,
-    TIMESTAMP_NAME,
-    Schema,
-    Type,
-    Value,
-)
-from connect.api.data import (
-    STRING as STRING_SCHEMA,
-)
+from connect.api.data import DATE, DATE_NAME, INT64, TIME, TIME_NAME, TIMESTAMP, TIMESTAMP_NAME, Schema, Type, Value
+from connect.api.data import STRING as STRING_SCHEMA
 from connect.api.errors import ConfigError, DataError
 from connect.api.record import Record
 from connect.transforms.epoch import clock_at, date_at, ms_of, time_at, timestamp_at
-from connect.transforms.field_changes import Change, FieldChange, StructChange, changed_map, struct_change, tree_of
-from connect.transforms.field_path import parse_path
+from connect.transforms.field_changes import Change, FieldChange, change_map, struct_changes, tree_of
+from connect.transforms.field_path import Path, parse_path
 from connect.transforms.java.date_format import DateFormat
-from connect.transforms.options import PathConfig, as_given
-from connect.transforms.sides import BySchema, Side, SideTransform
-from connect.transforms.structs import class_name, require_map, require_struct, require_struct_schema
+from connect.transforms.options import PathConfig, problems_of, raw_text
+from connect.transforms.sides import Memo, Side, SideTransform
+from connect.transforms.structs import class_name, require_map, require_struct
 from core_broker.service.clock import SystemClock
 
 _PURPOSE: Final = "converting timestamp formats"
@@ -46,77 +33,61 @@ class TimestampConverterConfig(PathConfig):
     field: str = option(STRING, default="", importance=Importance.HIGH)
     """The field with the time; empty: the whole key or value is a time."""
     target_type: str = option(STRING, check=one_of(*_TARGETS), importance=Importance.HIGH)
-    """What to make of it: string, unix (a number since 1970), Date, Time or Timestamp."""
+    """The type to convert to: string, unix (a number since 1970), Date, Time or Timestamp."""
     format: str = option(STRING, default="")
-    """The pattern of text (Java's SimpleDateFormat), for writing and reading."""
+    """The pattern for times in text (Java's SimpleDateFormat), for writing and reading."""
     unix_precision: str = option(
         STRING,
         default="milliseconds",
         check=one_of("nanoseconds", "microseconds", "milliseconds", "seconds"),
         importance=Importance.LOW,
     )
-    """What numbers count. Less than a millisecond is lost."""
+    """The unit of numbers. Fractions of a millisecond are lost."""
 
     @override
     def problems(self) -> Iterable[Problem]:
         """Text needs a pattern."""
-        try:
-            _date_format(self)
-        except ConfigError as error:
-            yield Problem("format", str(error))
+        return problems_of("format", lambda: _date_format(self))
 
 
 class TimestampConverter(SideTransform):
     """Converts times between text, numbers and the types Date, Time and Timestamp, in UTC."""
 
     config_class = TimestampConverterConfig
+    config: TimestampConverterConfig
+    aliases = ("org.apache.kafka.connect.transforms.TimestampConverter",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
         super().__init__(config)
-        options = TimestampConverterConfig.parse(config)
+        options = self.config
         self._format = _date_format(options)
-        self._target = options.target_type
         self._precision = options.unix_precision
         self._write = self._writer()
-        self._replace_null = options.replace_null_with_default
         path = parse_path(options.field, options.field_syntax_version) if options.field else ()
         self._tree = tree_of([path])
-        self._structs = BySchema(self._struct_change)
-        self._wholes = BySchema(self._whole_change)
+        replace_null = options.replace_null_with_default
+        self._structs = struct_changes(self._tree, self._field_change, purpose=_PURPOSE, replace_null=replace_null)
+        self._wholes = Memo(self._field_change)
 
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
         if schema is None:
-            return None, self._without_schema(value)
+            if value is None or not self._tree:
+                return None, None if value is None else self._convert(value)
+            whole_map = require_map(value, _PURPOSE)
+            return None, change_map(whole_map, self._tree, change=lambda item, _: self._convert(item))
         if not self._tree:
             whole = self._wholes[schema]
             return whole.schema, None if value is None else whole.change(value)
         plan = self._structs[schema]
         return plan.schema, None if value is None else plan.change(require_struct(value, _PURPOSE))
 
-    def _without_schema(self, value: Value) -> Value:
-        if value is None:
-            return None
-        if not self._tree:
-            return self._convert(value)
-        return changed_map(require_map(value, _PURPOSE), self._tree, change=lambda item, _: self._convert(item))
-
-    def _struct_change(self, schema: Schema) -> StructChange:
-        require_struct_schema(schema, _PURPOSE)
-        return struct_change(
-            schema,
-            self._tree,
-            field_change=lambda item, _: self._whole_change(item),
-            purpose=_PURPOSE,
-            replace_null=self._replace_null,
-        )
-
-    def _whole_change(self, schema: Schema) -> FieldChange:
-        target = _TARGETS[self._target]
+    def _field_change(self, schema: Schema, _: Path = ()) -> FieldChange:
+        target = _TARGETS[self.config.target_type]
         return FieldChange(target.as_optional() if schema.optional else target, self._conversion(schema))
 
     def _conversion(self, schema: Schema) -> Change:
-        """How times of a schema are read, and then written."""
+        """Reads times of a schema, and writes them as the target type."""
         write = self._write
         if schema.name in _LOGICAL:
             return lambda value: write(_ms_of_time(value))
@@ -127,7 +98,7 @@ class TimestampConverter(SideTransform):
         raise DataError(f"Schema {schema.type.name} does not correspond to a known timestamp type format")
 
     def _convert(self, value: Value) -> Value:
-        """A value whose kind tells what it is."""
+        """Convert a value without a schema, by its Python type."""
         if isinstance(value, str):
             return self._write(self._ms_of_text(value))
         if isinstance(value, int) and not isinstance(value, bool):
@@ -143,12 +114,12 @@ class TimestampConverter(SideTransform):
             raise DataError(f"TimestampConverter requires format option to be specified to read the text {value}")
         ms = self._format.parse(value)
         if ms is None:
-            told = f"Could not parse timestamp: value ({value}) does not match pattern ({self._format.pattern})"
-            raise DataError(told)
+            pattern = self._format.pattern
+            raise DataError(f"Could not parse timestamp: value ({value}) does not match pattern ({pattern})")
         return ms
 
     def _ms_of_number(self, value: Value) -> int:
-        """Cut off towards zero, as Java's TimeUnit does."""
+        """Truncates towards zero, as Java's TimeUnit does."""
         if not isinstance(value, int):
             raise DataError(f"Expected Unix timestamp to be a Long, but found {class_name(value)}")
         if self._precision == "milliseconds":
@@ -165,7 +136,7 @@ class TimestampConverter(SideTransform):
         return max(-_LONGEST - 1, min(_LONGEST, ms * _PER_MS[self._precision]))
 
     def _writer(self) -> Callable[[int], Value]:
-        match self._target:
+        match self.config.target_type:
             case "unix":
                 return self._number_of_ms
             case "Date":
@@ -176,29 +147,15 @@ class TimestampConverter(SideTransform):
                 return timestamp_at
             case _:
                 text = self._format
-                assert text is not None, "checked with the options"
+                assert text is not None, "the options were checked"
                 return lambda ms: text.format(clock_at(ms))
 
 
-class TimestampConverterKey(TimestampConverter):
-    """Converts times in keys."""
-
-    is_key = True
-    aliases = ("org.apache.kafka.connect.transforms.TimestampConverter$Key",)
-
-
-class TimestampConverterValue(TimestampConverter):
-    """Converts times in values."""
-
-    aliases = ("org.apache.kafka.connect.transforms.TimestampConverter$Value",)
-
-
 def _date_format(options: TimestampConverterConfig) -> DateFormat | None:
-    pattern = as_given(options, "format", default="")
+    pattern = raw_text(options, "format", default="")
     if not pattern.strip():
         if options.target_type == "string":
-            told = "TimestampConverter requires format option to be specified when using string timestamps"
-            raise ConfigError(told)
+            raise ConfigError("TimestampConverter requires format option to be specified when using string timestamps")
         return None
     try:
         return DateFormat(pattern, now_ms=SystemClock().now_ms())

@@ -31,16 +31,16 @@ def leader(world: CeleryWorld) -> CeleryExecutor:
 @pytest.fixture(autouse=True)
 def _tidy(leader: CeleryExecutor) -> Iterator[None]:
     yield
-    leader.stop(leader.owned())
+    leader.stop(leader.running_tasks())
 
 
 def test_a_task_runs_until_it_is_stopped(world: CeleryWorld, leader: CeleryExecutor) -> None:
     leader.start(world.plan("simple"))
     world.wait_for_beat("simple-0")
-    assert TaskId("simple", 0) in leader.owned()
+    assert TaskId("simple", 0) in leader.running_tasks()
     leader.stop([TaskId("simple", 0)])
     assert world.lines("simple-0")[-1].word == "end"
-    assert TaskId("simple", 0) not in leader.owned()
+    assert TaskId("simple", 0) not in leader.running_tasks()
 
 
 def test_a_task_pauses_and_goes_on(world: CeleryWorld, leader: CeleryExecutor) -> None:
@@ -72,7 +72,7 @@ def test_a_task_that_ends_by_itself_is_not_started_again(world: CeleryWorld, lea
     leader.start(world.plan("failing", line_fails_after="3"))
     leader.start(world.plan("living"))
     eventually(lambda: any(line.word == "end" for line in world.lines("failing-0")))
-    eventually(lambda: leader.owned() == {TaskId("living", 0)})
+    eventually(lambda: leader.running_tasks() == {TaskId("living", 0)})
     app = create_app(world.settings)
     for epoch in (0, world.lines("failing-0")[-1].epoch):
         app.send_task(RUN, args=["failing", 0, 1, epoch])
@@ -105,8 +105,8 @@ def test_a_new_leader_adopts_what_runs(world: CeleryWorld, leader: CeleryExecuto
     first = world.wait_for_beat("adopted-0")
     heir = world.executor()
     heir.start(world.plan("adopted"))
-    eventually(lambda: heir.owned() == {TaskId("adopted", 0)})
-    eventually(lambda: leader.owned() == set())
+    eventually(lambda: heir.running_tasks() == {TaskId("adopted", 0)})
+    eventually(lambda: leader.running_tasks() == set())
     world.wait_for_beat("adopted-0", unlike=lambda line: line.run != first.run)
     heir.stop([TaskId("adopted", 0)])
     assert {line.run for line in world.lines("adopted-0")} == {first.run}
@@ -138,9 +138,9 @@ def test_a_new_leader_stops_what_is_not_wanted_any_more(world: CeleryWorld, lead
 def test_more_tasks_than_slots_wait_until_there_is_room(world: CeleryWorld, leader: CeleryExecutor) -> None:
     for task in range(8):
         leader.start(world.plan("many", task))
-    running = eventually(leader.owned, lambda owned: len(owned) == 6)
+    running = eventually(leader.running_tasks, lambda owned: len(owned) == 6)
     leader.stop(running)
-    eventually(leader.owned, lambda owned: len(owned) == 2)
+    eventually(leader.running_tasks, lambda owned: len(owned) == 2)
     eventually(lambda: len({line.task for line in lines_of(world.lines_file) if line.task.startswith("many-")}) == 8)
 
 

@@ -33,7 +33,7 @@ def test_tasks_go_on_after_redis_was_killed_and_came_back_empty(world: CeleryWor
     world.redis.kill()
     world.redis.start()
     world.wait_for_beat(unlike=lambda line: line.run == first.run)
-    eventually(lambda: leader.owned() == {TASK, TaskId("c", 1)})
+    eventually(lambda: leader.running_tasks() == {TASK, TaskId("c", 1)})
 
 
 def test_tasks_stop_when_redis_stays_away_and_go_on_when_it_is_back(world: CeleryWorld) -> None:

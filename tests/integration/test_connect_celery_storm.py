@@ -41,7 +41,7 @@ def test_ownership_never_doubles_under_faults(tmp_path: Path, name: str) -> None
                     workers[index] = world.worker(f"w{number}-{index}", slots=3)
             _wait_for_all(world)
         leader.stop([TaskId("c", task) for task in range(TASKS)])
-        assert leader.owned() == set()
+        assert leader.running_tasks() == set()
     assert_never_twice(world.lines_file)
 
 

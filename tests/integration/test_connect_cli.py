@@ -286,4 +286,4 @@ def test_a_new_connector_passes_the_standard_suite(caudal: Caudal, tmp_path: Pat
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "passed" in ran.stdout
     again = caudal("connect", "new", "sheets-of-paper", "--folder", str(tmp_path), code=2).stderr
-    assert "there already" in " ".join(again.replace("│", " ").split())
+    assert "already exists" in " ".join(again.replace("│", " ").split())

@@ -59,7 +59,7 @@ def _told(executor: Executor, statuses: StatusStore) -> Status:
     )
     try:
         told = eventually(lambda: statuses.task(task), lambda status: status is not None)
-        eventually(lambda: executor.owned() == set())
+        eventually(lambda: executor.running_tasks() == set())
     finally:
         executor.close()
     assert told is not None

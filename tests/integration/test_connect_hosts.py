@@ -57,10 +57,10 @@ def test_a_task_runs_until_it_is_stopped(tmp_path: Path, processes: int) -> None
     with _executor(processes) as executor:
         executor.start(_plan(path))
         eventually(_beats(path))
-        assert executor.owned() == {TaskId("c", 0)}
+        assert executor.running_tasks() == {TaskId("c", 0)}
         executor.stop([TaskId("c", 0)])
         assert lines_of(path)[-1].word == "end"
-        assert executor.owned() == set()
+        assert executor.running_tasks() == set()
     assert (os.getpid() in _pids(path)) == (processes == 0)
 
 
@@ -90,7 +90,7 @@ def test_a_task_that_is_started_again_runs_once(tmp_path: Path, processes: int) 
 def test_a_task_that_ends_by_itself_is_no_longer_owned(tmp_path: Path) -> None:
     with _executor(1) as executor:
         executor.start(_plan(tmp_path / "lines", line_fails_after="3"))
-        eventually(lambda: executor.owned() == set())
+        eventually(lambda: executor.running_tasks() == set())
 
 
 def test_tasks_of_a_connector_are_spread_over_hosts(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_host_whose_task_hangs_is_killed_and_its_other_tasks_begin_again(tmp_p
         executor.stop([TaskId("c", 0)])
         assert not is_running(pid)
         eventually(lambda: any(line.pid != pid for line in lines_of(path, "c-1")))
-        assert executor.owned() == {TaskId("c", 1)}
+        assert executor.running_tasks() == {TaskId("c", 1)}
     assert_never_twice(path)
 
 

@@ -151,7 +151,7 @@ def test_a_task_is_not_forgotten_while_it_is_owned(world: World) -> None:
     assert world.desired.forget([TASK], stamp=world.stamp) == [TASK]
     world.release(epoch)
     assert world.desired.forget([TASK], stamp=world.stamp) == []
-    assert world.desired.known() == set()
+    assert world.desired.task_ids() == set()
     assert world.claim(epoch=epoch) is Refused.STALE
 
 

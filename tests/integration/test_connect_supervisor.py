@@ -98,7 +98,7 @@ def test_a_new_configuration_restarts_this_connector_alone(shared: Worker, name:
     shared.await_states(other, RUNNING, RUNNING)
     assert supervisor.put(name, table_source(tables="c"))[0] is False
     eventually(lambda: [task.config["table"] for task in supervisor.tasks(name)], ["c"].__eq__)
-    eventually(lambda: TaskId(name, 1) not in shared.executor.owned())
+    eventually(lambda: TaskId(name, 1) not in shared.executor.running_tasks())
     shared.await_states(name, RUNNING, RUNNING)
     assert shared.executor.starts_of(TaskId(other, 0)) == 1
 
@@ -118,7 +118,7 @@ def test_a_deleted_connector_leaves_nothing_behind(shared: Worker, name: str) ->
     supervisor.delete(name)
     with pytest.raises(NotFound):
         supervisor.status(name)
-    eventually(lambda: {task.connector for task in shared.executor.owned()}, lambda owners: name not in owners)
+    eventually(lambda: {task.connector for task in shared.executor.running_tasks()}, lambda owners: name not in owners)
     eventually(services.statuses.connectors, lambda known: name not in known)
     assert name not in TableSource.living
     supervisor.create(name, table_source(tables="a b"))
@@ -149,7 +149,7 @@ def test_a_stopped_connector_has_no_tasks_until_it_is_resumed(shared: Worker, na
     shared.supervisor.set_target(name, Target.STOPPED)
     shared.await_states(name, STOPPED)
     assert shared.supervisor.tasks(name) == []
-    assert {task.connector for task in shared.executor.owned()}.isdisjoint({name})
+    assert {task.connector for task in shared.executor.running_tasks()}.isdisjoint({name})
     shared.supervisor.set_target(name, Target.STARTED)
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
 
@@ -259,7 +259,7 @@ def test_a_failed_task_is_started_again_as_often_as_allowed(shared: Worker, name
     shared.supervisor.create(name, table_source(**restarts))
     task = TaskId(name, 0)
     for starts in (1, 2, 3):
-        eventually(lambda: task in shared.executor.owned())
+        eventually(lambda: task in shared.executor.running_tasks())
         assert shared.executor.starts_of(task) == starts
         shared.executor.fail(task, "again")
     shared.await_states(name, RUNNING, FAILED)
@@ -299,7 +299,7 @@ def test_what_could_not_be_stopped_is_stopped_later(broker: BrokerProcess, name:
         worker.executor.refusals = 2
         worker.supervisor.delete("c")
         worker.supervisor.restart_task("d", 0)
-        eventually(worker.executor.owned, {TaskId("d", 0)}.__eq__)
+        eventually(worker.executor.running_tasks, {TaskId("d", 0)}.__eq__)
         eventually(lambda: worker.executor.starts_of(TaskId("d", 0)) == 2)
         worker.await_states("d", RUNNING, RUNNING)
 
@@ -309,7 +309,7 @@ def test_a_task_whose_process_died_is_started_again_at_once(shared: Worker, name
     shared.await_states(name, RUNNING, RUNNING)
     generation = shared.executor.running[TaskId(name, 0)].generation
     shared.executor.lose(TaskId(name, 0))
-    eventually(lambda: TaskId(name, 0) in shared.executor.owned())
+    eventually(lambda: TaskId(name, 0) in shared.executor.running_tasks())
     shared.await_states(name, RUNNING, RUNNING)
     assert shared.executor.running[TaskId(name, 0)].generation > generation
 
@@ -476,7 +476,7 @@ def test_one_worker_leads_and_the_others_show_what_it_does(broker: BrokerProcess
         assert caught.value.url == "http://first:1/"
     eventually(lambda: second.supervisor.is_leader)
     second.await_states("c", RUNNING, RUNNING, RUNNING)
-    assert second.executor.owned() == {TaskId("c", 0), TaskId("c", 1)}
+    assert second.executor.running_tasks() == {TaskId("c", 0), TaskId("c", 1)}
     assert second.supervisor.status("c").connector.worker_id == "second:1"
     second.supervisor.close()
 
@@ -506,7 +506,7 @@ def test_a_worker_whose_place_is_taken_stops_everything(broker: BrokerProcess, n
             second.await_states("c", RUNNING, RUNNING)
             with pytest.raises(NotLeader):
                 first.supervisor.set_target("c", Target.PAUSED)
-            eventually(first.executor.owned, lambda owned: not owned)
+            eventually(first.executor.running_tasks, lambda owned: not owned)
             assert second.supervisor.is_leader
 
 
@@ -530,7 +530,7 @@ def test_whatever_the_topics_say_runs_after_a_restart(broker: BrokerProcess, nam
         again.await_states("stopped", STOPPED)
         again.await_states("unplanned", RUNNING, RUNNING)
         assert again.supervisor.connectors() == ["paused", "running", "stopped", "unplanned"]
-        assert {task.connector for task in again.executor.owned()} == {"running", "paused", "unplanned"}
+        assert {task.connector for task in again.executor.running_tasks()} == {"running", "paused", "unplanned"}
 
 
 def test_unchanged_tasks_are_not_written_again(broker: BrokerProcess, name: str) -> None:

@@ -15,7 +15,6 @@ TESTS: Final = sorted(path.relative_to(UNIT).as_posix() for path in UNIT.rglob("
 
 EXCEPTIONS: Final = {
     "connect/rest/test_*.py": "about rest/routes/, over HTTP",
-    "connect/transforms/test_fields.py": "about the small transforms that move fields",
     "connectors/test_readmes.py": "about the README of every connector",
     "core_broker/handlers/test_classic_membership.py": "about JoinGroup, SyncGroup, Heartbeat and LeaveGroup",
     "core_broker/handlers/test_cluster_description.py": "about the handlers that describe the cluster",

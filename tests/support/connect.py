@@ -69,11 +69,11 @@ class ConnectProcess(ServiceProcess):
         self.json("DELETE", f"/connectors/{name}")
 
     def status(self, name: str) -> Any:
-        """How a connector fares."""
+        """The status of a connector."""
         return self.json("GET", f"/connectors/{name}/status")
 
     def wait_for(self, name: str, state: str, *, tasks: int | None = None) -> Any:
-        """Wait until all tasks of a connector (so many, if it is told) are in a state; gives its status."""
+        """Wait until all tasks of a connector (of that number, if it is given) are in a state; returns its status."""
         seen: dict[str, Any] = {}
 
         def is_there() -> bool:

@@ -142,7 +142,7 @@ class Pipelines:
                 found[what] = read()
                 return len(found[what])
 
-            with suppress(AssertionError):  # what is missing is told by the counts
+            with suppress(AssertionError):  # the counts show what is missing
                 eventually(seen, lambda number: number >= count, timeout_s=_PATIENCE_SECONDS, pause_s=0.3)
 
         is_complete("upserts", self.sent, lambda: self._rows("upserted"))

@@ -114,7 +114,7 @@ class ConverterOptions(Config):
     """Options of the converter."""
 
     schemas_enable: bool = option(BOOLEAN, default=True)
-    """Whether schemas are told."""
+    """Whether schemas are written."""
 
 
 class PlainConverter(Converter):
@@ -176,7 +176,7 @@ class MaskValue(Transform):
 
 
 class AlwaysPredicate(Predicate):
-    """Means every record."""
+    """Matches every record."""
 
     aliases = ("com.example.Always",)
 

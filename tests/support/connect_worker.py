@@ -1,4 +1,4 @@
-"""A Connect worker without tasks of its own: an executor that writes down what it is told, and small connectors."""
+"""A Connect worker without tasks of its own: an executor that records its calls, and small connectors."""
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class RecordingExecutor:
         for plan in ended:
             self._tell(plan, State.UNASSIGNED)
 
-    def owned(self) -> set[TaskId]:
+    def running_tasks(self) -> set[TaskId]:
         with self._lock:
             return set(self.running)
 
@@ -67,7 +67,7 @@ class RecordingExecutor:
         return {}
 
     def close(self) -> None:
-        self.stop(self.owned())
+        self.stop(self.running_tasks())
         self._statuses.close()
 
     def fail(self, task_id: TaskId, trace: str = "it broke") -> None:
@@ -95,7 +95,7 @@ class LastingRecordingExecutor(RecordingExecutor):
     """One whose tasks outlive the worker that leads."""
 
     def take_over(self) -> None:
-        """Nothing to be done: all that is wanted is told again."""
+        """Nothing to do: the leader starts every wanted task again."""
 
     @override
     def close(self) -> None:
@@ -103,7 +103,7 @@ class LastingRecordingExecutor(RecordingExecutor):
 
 
 class TableConfig(Config):
-    """What a source of tables is told."""
+    """Options of a source of tables."""
 
     tables: str = option(STRING, default="a")
     """Names of tables, separated by spaces: each becomes a task."""
@@ -234,7 +234,7 @@ class Worker:
         return self
 
     def states(self, name: str) -> tuple[State, list[State]]:
-        """How a connector and its tasks fare."""
+        """The states of a connector and its tasks."""
         status = self.supervisor.status(name)
         return status.connector.state, [task.state for task in status.tasks]
 

@@ -1,4 +1,4 @@
-"""A worker that keeps what it is told in memory and runs nothing: for tests of the REST API in front of it."""
+"""A worker that keeps connectors in memory and runs nothing, for tests of the REST API."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ class MemorySupervisor:
         self.noted: dict[str, list[dict[str, Any]]] = {}
         self.used_topics: dict[str, list[str]] = {}
         self.levels: list[tuple[str, str]] = []
-        self.told_health = ("healthy", "")
+        self.scripted_health = ("healthy", "")
         self.restarted: list[str] = []
         self.before: Callable[[], None] = lambda: None
         """Called before every change: raises NotLeader, for instance."""
@@ -54,7 +54,7 @@ class MemorySupervisor:
 
     def info(self, name: str) -> ConnectorInfo:
         config = self.config(name)
-        is_sink = issubclass(self._plugins.connector(config["connector.class"]), SinkConnector)
+        is_sink = issubclass(self._plugins.connectors.find(config["connector.class"]), SinkConnector)
         ids = [task.id for task in self.tasks(name)]
         return ConnectorInfo(name=name, config=config, tasks=ids, type="sink" if is_sink else "source")
 
@@ -168,7 +168,7 @@ class MemorySupervisor:
         return "a-cluster"
 
     def health(self) -> tuple[str, str]:
-        return self.told_health
+        return self.scripted_health
 
     def set_logger_level(self, namespace: str, level: str) -> None:
         self.levels.append((namespace, level))

@@ -31,8 +31,8 @@ class LineConfig(Config):
     """Where to write."""
 
     file: str = option(STRING)
-    """Lines go there; `<file>.trouble` holds `fail` or `away` to make the engine fail, `<file>.calls` what it was
-    told."""
+    """Lines go there; `<file>.trouble` holds `fail` or `away` to make the engine fail, `<file>.calls` its
+    calls."""
 
 
 class LineEngine(threading.Thread):
@@ -60,7 +60,7 @@ class LineEngine(threading.Thread):
         try:
             with RemotePipeline.open(self._context.steps, patience_seconds=5) as pipeline:
                 self._carry(pipeline)
-        except Exception as error:  # noqa: BLE001 - told by the task
+        except Exception as error:  # noqa: BLE001 - the task reports it
             self.error = error
 
     def _carry(self, pipeline: RemotePipeline) -> None:
@@ -186,8 +186,8 @@ class LineEngineSinkConnector(EngineSinkConnector):
         if any(partition > 0 for _, partition in offsets):
             raise ConnectError("there is one partition alone")
         check_trouble(self.config)
-        told = {f"{topic}-{partition}": offset for (topic, partition), offset in offsets.items()}
-        note(self.config, "alter", group=facts.group, offsets=told, **facts.engine_properties)
+        changes = {f"{topic}-{partition}": offset for (topic, partition), offset in offsets.items()}
+        note(self.config, "alter", group=facts.group, offsets=changes, **facts.engine_properties)
         return True
 
     @override

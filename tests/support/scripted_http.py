@@ -1,4 +1,4 @@
-"""An HTTP server that says what it is told to say, and remembers what it was asked."""
+"""An HTTP server with scripted responses, which records its requests."""
 
 import threading
 from collections.abc import Sequence

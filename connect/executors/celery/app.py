@@ -1,6 +1,6 @@
 """The application for the `celery` command: `celery -A connect.executors.celery.app worker --concurrency 8`.
 
-Settings are the worker's: from variables CONNECT_… and the file that CAUDAL_CONNECT_CONFIG names.
+The settings are those of a Connect worker: from environment variables CONNECT_… and the file in CAUDAL_CONNECT_CONFIG.
 """
 
 import os
@@ -16,7 +16,7 @@ FILE_VARIABLE: Final = "CAUDAL_CONNECT_CONFIG"
 
 
 def settings_from_environment() -> ConnectSettings:
-    """The settings that this process was started with."""
+    """The settings of this process."""
     file = os.environ.get(FILE_VARIABLE)
     values = gather(file=Path(file) if file else None, environment=os.environ, prefix="CONNECT_")
     return ConnectSettings.parse(values)

@@ -1,4 +1,4 @@
-"""How a Celery worker comes back to a Redis that was away."""
+"""Lets a Celery worker reconnect to Redis quickly."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ _LONGEST_PAUSE_S: Final = 2.0
 
 
 class PromptConsumer(Consumer):  # type: ignore[misc]  # its class is untyped
-    """Looks for Redis every two seconds; Celery itself would wait half a minute after a longer outage."""
+    """Tries to connect every two seconds; Celery itself would wait half a minute after a longer outage."""
 
     @override
     def ensure_connected(self, conn: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The leader's side of what is kept in Redis: which tasks it wants, and what has become of them."""
+"""The leader's view of Redis: the tasks that it wants to run, and their state."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, cast
@@ -18,35 +18,35 @@ _SEEN: Final = ("epoch", "owner", "until", "ended", "wanted", "target", "counter
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as Redis knows it."""
+    """A task as Redis has it."""
 
     id: TaskId
     epoch: int = 0
     owner: str = ""
     held_s: float = 0.0
-    """How long its owner has it for sure; 0 when it has none."""
+    """How long its owner still has it; 0 when it has no owner."""
     ended: int = -1
-    """The generation that has ended by itself."""
+    """The generation that has ended on its own."""
     wanted: int = -1
-    """The generation of the plan that is written."""
+    """The generation of the plan in Redis."""
     target: Target = Target.STOPPED
     counters: TaskCounters | None = None
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """All tasks that were asked for, at one moment."""
+    """The tasks at one moment."""
 
     tasks: list[Seen]
     cooling_s: float
-    """How long no lease is given, because Redis may have forgotten some."""
+    """How long Redis grants no lease, because it may have forgotten some."""
     leader: int
-    """The stamp of the one who leads; 0 when Redis has forgotten it."""
+    """The stamp of the leader; 0 when Redis has forgotten it."""
     waiting: int
-    """How many messages wait for a Celery worker."""
+    """The number of messages that wait for a Celery worker."""
 
 
 class DesiredTasks:
-    """What the leader writes and sees. `stamp` says which leader; one of the past gets LeadershipLost."""
+    """Writes and reads tasks for a leader, which its `stamp` identifies; an earlier one gets LeadershipLost."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         self._leases = Leases(settings, timeout_s=_TIMEOUT_S)
@@ -59,19 +59,19 @@ class DesiredTasks:
         self._forget = self._redis.register_script(lease_scripts.FORGET)
 
     def lead(self) -> int:
-        """Take over; gives the stamp."""
+        """Become the leader; returns the stamp."""
         with mapped_errors():
             return int(cast("bytes", self._lead(keys=[self._keys.guard, self._keys.leader])))
 
     def want(self, plan: TaskPlan, *, stamp: int) -> None:
-        """This plan, and no other one of the task, shall run."""
+        """Run this plan of the task, and no other."""
         text = msgspec.json.encode(plan)
         arguments = (stamp, redis_name(plan.id), text, plan.generation, plan.target.value)
         with mapped_errors():
             _require_lead([self._want(keys=self._keys_of(plan.id), args=arguments)])
 
     def set_targets(self, ids: Collection[TaskId], target: Target, *, stamp: int) -> None:
-        """Pause tasks, let them go on, or stop them."""
+        """Set the target state of tasks."""
         with mapped_errors(), self._redis.pipeline(transaction=False) as pipeline:
             for task_id in ids:
                 arguments = (stamp, redis_name(task_id), target.value)
@@ -79,7 +79,7 @@ class DesiredTasks:
             _require_lead(pipeline.execute())
 
     def forget(self, ids: Collection[TaskId], *, stamp: int) -> list[TaskId]:
-        """Remove tasks without an owner; gives those that have one."""
+        """Remove tasks without an owner; returns those that have one."""
         with mapped_errors(), self._redis.pipeline(transaction=False) as pipeline:
             for task_id in ids:
                 arguments = (stamp, redis_name(task_id), self._leases.lease_us)
@@ -90,14 +90,14 @@ class DesiredTasks:
     def _keys_of(self, task_id: TaskId) -> list[str]:
         return [self._keys.guard, self._keys.leader, self._keys.tasks, self._keys.task(task_id)]
 
-    def known(self) -> set[TaskId]:
-        """All tasks that Redis knows."""
+    def task_ids(self) -> set[TaskId]:
+        """All tasks in Redis."""
         with mapped_errors():
             names = cast("set[bytes]", self._redis.smembers(self._keys.tasks))
         return {parse_redis_name(name.decode()) for name in names}
 
     def survey(self, ids: Sequence[TaskId]) -> Survey:
-        """How these tasks fare."""
+        """The state of these tasks."""
         self._leases.touch()
         with mapped_errors(), self._redis.pipeline(transaction=False) as pipeline:
             pipeline.time()
@@ -109,19 +109,19 @@ class DesiredTasks:
             (seconds, microseconds), until, leader, waiting, *rows = pipeline.execute()
         now = seconds * 1_000_000 + microseconds
         return Survey(
-            tasks=[_seen(task_id, row, now) for task_id, row in zip(ids, rows, strict=True)],
+            tasks=[_parse_task(task_id, row, now) for task_id, row in zip(ids, rows, strict=True)],
             cooling_s=_seconds_until(until, now),
             leader=int(leader or 0),
             waiting=waiting,
         )
 
     def poke(self) -> None:
-        """End a wait for news."""
+        """End a `wait_for_news`."""
         with mapped_errors():
             self._redis.lpush(self._keys.events, "poke")
 
     def wait_for_news(self, seconds: float) -> None:
-        """Return when a task was released, at a poke, or when time is over."""
+        """Return when a task was released, on a poke, or on a timeout."""
         with mapped_errors():
             if self._redis.blpop([self._keys.events], timeout=max(0.01, min(seconds, _TIMEOUT_S / 3))):
                 self._redis.delete(self._keys.events)
@@ -132,12 +132,12 @@ class DesiredTasks:
 
 
 def _require_lead(answers: Sequence[object]) -> Sequence[object]:
-    if b"deposed" in answers:
+    if b"replaced" in answers:
         raise LeadershipLost("Another worker has taken over")
     return answers
 
 
-def _seen(task_id: TaskId, row: list[bytes | None], now: int) -> Seen:
+def _parse_task(task_id: TaskId, row: list[bytes | None], now: int) -> Seen:
     epoch, owner, until, ended, wanted, target, counters = row
     return Seen(
         id=task_id,

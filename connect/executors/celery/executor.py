@@ -1,4 +1,4 @@
-"""Runs tasks on Celery workers: the leader writes what it wants, and a thread makes sure that all of it runs."""
+"""Runs tasks on Celery workers: the leader writes the tasks it wants, and a thread makes sure that they run."""
 
 import logging
 import threading
@@ -23,16 +23,16 @@ log = logging.getLogger(__name__)
 
 _POLL_S: Final = 0.05
 _SETTLE_S: Final = 10.0
-"""How long a new leader may take to start all that it wants; what it has not started by then is stopped."""
+"""How long a new leader may take to start its tasks; other tasks are stopped after that."""
 _SHORTEST_ROUND_S: Final = 0.02
 _SOON_S: Final = 1.0
-"""How long after a wake-up a lost task usually runs again, at the latest."""
+"""A lost task usually runs again within this time after a wake-up."""
 _EXPIRES_S: Final = 3600
-"""After that a message is thrown away unread; old ones do no harm, they only take room."""
+"""After this time Celery discards a message; old ones do no harm, but take up space."""
 
 
 class CeleryExecutor:
-    """The executor of the worker that leads: the one that took over last. What other workers want does not count."""
+    """The executor of the leader, which is the worker that took over last; other workers have no say."""
 
     def __init__(self, settings: ConnectSettings, *, settle_s: float = _SETTLE_S) -> None:
         self.on_lost: Callable[[TaskId, str], None] = lambda _, __: None
@@ -40,12 +40,12 @@ class CeleryExecutor:
         self._lease_s = settings.celery_lease_ms / 1000
         self._settle_s = max(settle_s, self._lease_s)
         self._store = DesiredTasks(settings)
-        self._lock = threading.RLock()  # what is wanted changes together with what is written
+        self._lock = threading.RLock()  # the wanted tasks change together with what Redis has
         self._wanted: dict[TaskId, TaskPlan] = {}
         self._sent: dict[TaskId, Sent] = {}
         self._reported_lost: dict[TaskId, int] = {}
         self._taken_over_at = self._swept_at = 0.0
-        self._silent_until = 0.0  # many tasks are started at once: not each of them waits for a Redis that is away
+        self._silent_until = 0.0  # when Redis is down, not every one of many tasks waits for it
         self._stamp: int | None = None
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
@@ -53,10 +53,10 @@ class CeleryExecutor:
         self._last_seen: list[Seen] = []
         touch(settings)
 
-    # --- what the leader asks for ---
+    # --- for the leader ---
 
     def take_over(self) -> None:
-        """Lead, even if there is nothing to start: what a former leader wanted is stopped after a while."""
+        """Become the leader, even without tasks to start: tasks of an earlier leader are stopped after a while."""
         with self._lock:
             self._taken_over_at = time.monotonic()
             if self._thread is None and not self._closed.is_set():
@@ -64,25 +64,25 @@ class CeleryExecutor:
                 self._thread.start()
 
     def start(self, plan: TaskPlan) -> None:
-        """Run a task; a run of the same generation goes on, any other one of the task ends first."""
+        """Run a task; a run of the same generation continues, any other run of the task ends first."""
         self.take_over()
         self._want(plan)
 
     def set_target(self, task_id: TaskId, target: Target) -> None:
-        """Pause a task, or let it go on."""
+        """Pause or resume a task."""
         with self._lock:
             plan = self._wanted.get(task_id)
         if plan is not None and plan.target is not target:
             self._want(replace(plan, target=target))
 
     def stop(self, ids: Collection[TaskId]) -> None:
-        """Return when none of these tasks runs for this leader any more; RetriableError when that cannot be known."""
+        """Return when none of these tasks runs for this leader; RetriableError when that is unknown."""
         with self._lock:
             for task_id in ids:
                 self._wanted.pop(task_id, None)
                 self._sent.pop(task_id, None)
                 self._reported_lost.pop(task_id, None)
-        # Asked, cancelled, killed, and its lease over; and time for Redis to come back.
+        # Time to stop it, to cancel it, to kill it, for its lease to end, and for Redis to come back.
         graceful_s = self._settings.task_shutdown_graceful_timeout_ms / 1000
         deadline = time.monotonic() + graceful_s + CANCEL_GRACE_S + 2 * self._lease_s + 10
         left = self._still_running(list(ids))
@@ -92,16 +92,16 @@ class CeleryExecutor:
             time.sleep(_POLL_S)
             left = self._still_running(left)
 
-    def owned(self) -> set[TaskId]:
-        """The tasks that a worker owns; those of the last answer when Redis does not answer."""
+    def running_tasks(self) -> set[TaskId]:
+        """The tasks that have an owner; the last known ones when Redis does not answer."""
         return {seen.id for seen in self._see() if seen.held_s}
 
     def counters(self) -> dict[TaskId, TaskCounters]:
-        """What each of them has done so far, at most about a second old."""
+        """Their counters, at most about a second old."""
         return {seen.id: seen.counters for seen in self._see() if seen.held_s and seen.counters is not None}
 
     def close(self) -> None:
-        """Stop looking after the tasks. What was not stopped goes on, and the next leader decides about it."""
+        """Stop supervising the tasks. They continue, and the next leader decides about them."""
         self._closed.set()
         thread = self._thread
         if thread is not None:
@@ -115,7 +115,7 @@ class CeleryExecutor:
         self._store.close()
 
     def _want(self, plan: TaskPlan) -> None:
-        """From now on this plan is wanted; what cannot be written now is written in the next round."""
+        """Run this plan from now on; if it cannot be written now, the next round writes it."""
         with self._lock:
             self._wanted[plan.id] = plan
             if time.monotonic() < self._silent_until:
@@ -123,7 +123,7 @@ class CeleryExecutor:
             try:
                 try:
                     self._store.want(plan, stamp=self._leader_stamp())
-                except LeadershipLost:  # who starts a task leads again
+                except LeadershipLost:  # a worker that starts a task is the leader again
                     self._stamp = self._store.lead()
                     self._store.want(plan, stamp=self._stamp)
                 self._store.poke()
@@ -132,7 +132,7 @@ class CeleryExecutor:
                 self._silent_until = time.monotonic() + ROUND_S
 
     def _still_running(self, ids: list[TaskId]) -> list[TaskId]:
-        """Tell these tasks to stop; gives those that have not."""
+        """Ask these tasks to stop; returns those that still run."""
         if not ids:
             return []
         try:
@@ -140,7 +140,7 @@ class CeleryExecutor:
             self._store.set_targets(ids, Target.STOPPED, stamp=stamp)
             return self._store.forget(ids, stamp=stamp)
         except LeadershipLost:
-            return []  # they are another leader's by now
+            return []  # they belong to another leader by now
         except Unreachable as error:
             log.warning("tasks cannot be stopped yet", extra={"error": str(error)})
             return ids
@@ -155,13 +155,13 @@ class CeleryExecutor:
         return self._last_seen
 
     def _leader_stamp(self) -> int:
-        """Which leader this is; 0 when it does not lead."""
+        """The stamp of this leader; 0 when it does not lead."""
         with self._lock:
             if self._stamp is None and self._thread is not None:
                 self._stamp = self._store.lead()
             return self._stamp or 0
 
-    # --- the thread: compares what is wanted with what runs, for as long as no other worker leads ---
+    # --- the thread: compares the wanted tasks with the running ones, until another worker leads ---
 
     def _run(self) -> None:
         while not self._closed.is_set() and self._thread is threading.current_thread():
@@ -175,12 +175,12 @@ class CeleryExecutor:
             except LeadershipLost:
                 log.info("another worker has taken over")  # the next round sees to it
             except Exception:
-                log.exception("a round of the reconciler failed")
+                log.exception("reconciling tasks failed")
                 self._closed.wait(ROUND_S)
             self._closed.wait(_SHORTEST_ROUND_S)
 
     def _reconcile(self) -> float:
-        """Write what Redis has forgotten, wake workers up, report what is lost; gives how long to wait."""
+        """Write plans that Redis lacks, wake up workers, report lost tasks; returns how long to wait."""
         with self._lock:
             stamp, wanted, sent = self._leader_stamp(), dict(self._wanted), dict(self._sent)
         survey = self._store.survey(list(wanted))
@@ -197,7 +197,7 @@ class CeleryExecutor:
         return actions.next_s
 
     def _has_lost_lead(self) -> bool:
-        """Look again while nothing is written: this worker may have taken over in this moment."""
+        """Check again under the lock: this worker may have just taken over."""
         with self._lock:
             if self._store.survey([]).leader <= self._leader_stamp():
                 return False
@@ -220,13 +220,13 @@ class CeleryExecutor:
             self._sent[seen.id] = Sent(seen.epoch, generation, time.monotonic())
 
     def _report_lost(self, survey: Survey, sent: dict[TaskId, Sent]) -> None:
-        """Owners that end in good order give their leases back; others are reported unless they are replaced soon."""
+        """Report owners that neither returned their lease nor were replaced soon."""
         now = time.monotonic()
         for seen in survey.tasks:
             last = sent.get(seen.id)
             is_ownerless = not seen.held_s and bool(seen.owner)
-            is_in_vain = last is not None and last.epoch == seen.epoch and now - last.at > _SOON_S
-            if not is_ownerless or not is_in_vain or self._reported_lost.get(seen.id) == seen.epoch:
+            is_unanswered = last is not None and last.epoch == seen.epoch and now - last.at > _SOON_S
+            if not is_ownerless or not is_unanswered or self._reported_lost.get(seen.id) == seen.epoch:
                 continue
             with self._lock:
                 if seen.id not in self._wanted:
@@ -237,13 +237,13 @@ class CeleryExecutor:
             self.on_lost(seen.id, reason)
 
     def _sweep(self) -> None:
-        """Stop what a former leader wanted and this one does not."""
+        """Stop tasks that an earlier leader wanted and this one does not."""
         now = time.monotonic()
         with self._lock:
             is_time = now - max(self._taken_over_at, self._swept_at) > self._settle_s
             if not is_time or self._stamp is None:
                 return
             self._swept_at = now
-            strangers = self._store.known() - set(self._wanted)
+            strangers = self._store.task_ids() - set(self._wanted)
             self._store.set_targets(strangers, Target.STOPPED, stamp=self._stamp)
             self._store.forget(strangers, stamp=self._stamp)

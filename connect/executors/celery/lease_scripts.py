@@ -1,10 +1,10 @@
-"""What Redis does in one step each, in Lua, by its own clock (microseconds since 1970).
+"""Scripts that Redis runs atomically, in Lua, by its own clock (microseconds since 1970).
 
 Keys of owners: 1 the guard of the group, 2 the task, 3 the list of events. Keys of leaders: 1 the guard, 2 the leader,
 3 the set of tasks, 4 the task.
-The guard is {run, until}: a Redis that was restarted or emptied may have forgotten who owns what, so that for one lease
-nothing is given away. The first process that speaks to such a Redis sets it.
-The leader is the stamp of the last one that took over; who has a lower one leads no more and changes nothing.
+The guard is {run, until}: a Redis that was restarted or emptied may have forgotten leases, so it grants none for the
+duration of one lease. The first process that connects to such a Redis sets it.
+The leader is the stamp of the last one that took over; a leader with a lower stamp was replaced and changes nothing.
 The task is {plan, wanted, target} by the leader and {epoch, owner, until, ended, counters} by owners.
 """
 
@@ -30,7 +30,7 @@ TOUCH: Final = f"""{_CLOCK}{_GUARD}
 is_cooling(tonumber(ARGV[1]))
 return 1
 """
-"""Arguments: lease. Begins the wait after a loss of memory, if there was one."""
+"""Arguments: lease. Starts the waiting time if Redis has lost its data."""
 
 CLAIM: Final = f"""{_CLOCK}{_GUARD}
 local lease, epoch, generation, owner = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
@@ -45,8 +45,8 @@ redis.call('HSET', KEYS[2], 'epoch', next_epoch, 'owner', owner, 'until', number
 redis.call('HDEL', KEYS[2], 'counters')
 return {{'claimed', next_epoch, task[4], task[6]}}
 """
-"""Arguments: lease, epoch of the message, generation, owner. Epochs follow the clock, so that they grow even when all
-was forgotten."""
+"""Arguments: lease, epoch of the message, generation, owner. Epochs follow the clock, so that they grow even when Redis
+has lost its data."""
 
 RENEW: Final = f"""{_CLOCK}{_GUARD}
 local lease, epoch, generation, owner, counters = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -72,7 +72,7 @@ redis.call('LPUSH', KEYS[3], event)
 redis.call('LTRIM', KEYS[3], 0, 999)
 return 1
 """
-"""Arguments: epoch, generation, owner, whether the task has ended by itself, the event for the leader."""
+"""Arguments: epoch, generation, owner, whether the task has ended on its own, the event for the leader."""
 
 _LEADS: Final = """
 local function leads(stamp)
@@ -87,10 +87,10 @@ local stamp = number(math.max(tonumber(redis.call('GET', KEYS[2]) or '0') + 1, n
 redis.call('SET', KEYS[2], stamp)
 return stamp
 """
-"""No arguments. Gives the stamp of a new leader."""
+"""No arguments. Returns the stamp of a new leader."""
 
 WANT: Final = f"""{_CLOCK}{_LEADS}
-if not leads(tonumber(ARGV[1])) then return 'deposed' end
+if not leads(tonumber(ARGV[1])) then return 'replaced' end
 redis.call('HSET', KEYS[4], 'plan', ARGV[3], 'wanted', ARGV[4], 'target', ARGV[5])
 redis.call('SADD', KEYS[3], ARGV[2])
 return 'done'
@@ -98,18 +98,18 @@ return 'done'
 """Arguments: stamp, the task's name, plan, generation, target."""
 
 SET_TARGET: Final = f"""{_CLOCK}{_LEADS}
-if not leads(tonumber(ARGV[1])) then return 'deposed' end
+if not leads(tonumber(ARGV[1])) then return 'replaced' end
 redis.call('HSET', KEYS[4], 'target', ARGV[3])
 return 'done'
 """
 """Arguments: stamp, the task's name, target."""
 
 FORGET: Final = f"""{_CLOCK}{_GUARD}{_LEADS}
-if not leads(tonumber(ARGV[1])) then return 'deposed' end
+if not leads(tonumber(ARGV[1])) then return 'replaced' end
 if is_cooling(tonumber(ARGV[3])) then return 'held' end
 if tonumber(redis.call('HGET', KEYS[4], 'until') or '0') > now then return 'held' end
 redis.call('DEL', KEYS[4])
 redis.call('SREM', KEYS[3], ARGV[2])
 return 'done'
 """
-"""Arguments: stamp, the task's name, lease. Nothing is forgotten of a task that is owned, or may be."""
+"""Arguments: stamp, the task's name, lease. A task that has an owner, or may have one, is not removed."""

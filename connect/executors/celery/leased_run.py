@@ -1,4 +1,4 @@
-"""One run of a task under a lease: it goes on for as long as the lease does and the leader wants it."""
+"""One run of a task under a lease, until the lease or the task ends, or the leader stops it."""
 
 import logging
 import os
@@ -21,13 +21,13 @@ _LONGEST_PAUSE_S: Final = 1.0
 _LOST_GRACE_S: Final = 0.5
 
 
-def elapsed() -> float:
-    """Seconds on a clock that also counts while the machine sleeps: a lease goes on meanwhile."""
+def boot_time() -> float:
+    """Seconds of a clock that also runs while the machine is suspended, as leases do."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class LeasedRun:
-    """Renews the lease and does what the leader wants, until the task has ended."""
+    """Renews the lease and follows the leader's target state, until the task has ended."""
 
     def __init__(
         self,
@@ -52,24 +52,20 @@ class LeasedRun:
         self._cancelled_at: float | None = None
 
     def is_owner(self) -> bool:
-        """Whether the lease lasts; asked by the task before it writes."""
-        return not self._is_lost and elapsed() < self._deadline
+        """Whether the lease is valid; the task checks this before it writes."""
+        return not self._is_lost and boot_time() < self._deadline
 
     def run(self, task: RunningTask) -> None:
-        """Start the task, return when it has ended and the lease is given back."""
+        """Start the task; returns when it has ended and the lease is released."""
         task.start()
-        while not task.join(self._pause_s):
+        while not task.join(min(self._lease_s / (5 if self._cancelled_at is None else 50), _LONGEST_PAUSE_S)):
             self._renew(task)
             self._steer(task)
         self._release(has_ended=not task.was_stopped)
 
-    @property
-    def _pause_s(self) -> float:
-        return min(self._lease_s / (5 if self._cancelled_at is None else 50), _LONGEST_PAUSE_S)
-
     def _renew(self, task: RunningTask) -> None:
-        """Ask for more time; what is not answered before the lease ends counts as lost."""
-        asked_at = elapsed()
+        """Renew the lease; it is lost if Redis does not answer before it ends."""
+        asked_at = boot_time()
         if self._is_lost or asked_at >= self._deadline:
             self._is_lost = True
             return
@@ -82,7 +78,7 @@ class LeasedRun:
                 counters=msgspec.json.encode(task.counters),
             )
         except Unreachable as error:
-            log.warning("lease is not renewed", extra={"task": str(self._plan.id), "error": str(error)})
+            log.warning("lease could not be renewed", extra={"task": str(self._plan.id), "error": str(error)})
             return
         self._is_lost = hold is Hold.LOST
         self._target = target
@@ -90,40 +86,37 @@ class LeasedRun:
             self._deadline = asked_at + self._lease_s
 
     def _steer(self, task: RunningTask) -> None:
-        if self._is_lost or self._deadline - elapsed() < self._lease_s / 3:
-            self._cancel(task, "its lease is over")
+        if self._is_lost or self._deadline - boot_time() < self._lease_s / 3:
+            self._cancel(task, "its lease has ended")
         elif self._is_draining() or self._target is Target.STOPPED:
-            self._stop(task)
+            if self._stopped_at is None:
+                self._stopped_at = boot_time()
+                task.stop()
+            elif boot_time() - self._stopped_at > self._graceful_s:
+                self._cancel(task, "it does not stop in time")
         elif self._stopped_at is None:
             task.set_target(self._target)
-        self._end_what_hangs()
-
-    def _stop(self, task: RunningTask) -> None:
-        if self._stopped_at is None:
-            self._stopped_at = elapsed()
-            task.stop()
-        elif elapsed() - self._stopped_at > self._graceful_s:
-            self._cancel(task, "it does not stop in time")
+        self._kill_if_hanging()
 
     def _cancel(self, task: RunningTask, reason: str) -> None:
         if self._cancelled_at is None:
             log.warning("task is cancelled", extra={"task": str(self._plan.id), "reason": reason})
-            self._cancelled_at = elapsed()
+            self._cancelled_at = boot_time()
             task.cancel()
 
-    def _end_what_hangs(self) -> None:
-        """A thread cannot be ended alone, and must not go on when others may own its task: the process ends."""
+    def _kill_if_hanging(self) -> None:
+        """A thread cannot be killed alone, and must not continue when others may own its task: kill the process."""
         if self._cancelled_at is None:
             return
-        now = elapsed()
+        now = boot_time()
         is_last_moment = not self._is_lost and self._deadline - now < self._lease_s / 20
         if is_last_moment or now - self._cancelled_at > (_LOST_GRACE_S if self._is_lost else CANCEL_GRACE_S):
             log.critical("task hangs in its connector; this process ends", extra={"task": str(self._plan.id)})
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _release(self, *, has_ended: bool) -> None:
-        """Give the lease back; if Redis does not answer, it ends by itself."""
-        while elapsed() < self._deadline and not self._is_lost:
+        """Release the lease; if Redis does not answer, it expires."""
+        while boot_time() < self._deadline and not self._is_lost:
             try:
                 self._leases.release(
                     self._plan.id,

@@ -1,6 +1,6 @@
-"""Who owns which task, kept in Redis: leases with an end, and an epoch that grows with every owner.
+"""The owners of tasks, kept in Redis: leases that expire, and an epoch that grows with every owner.
 
-A message that wakes a worker up may come late, twice or never without harm: only who gets the lease runs the task.
+A message that wakes up a worker may come late, twice or never without harm: only the owner of the lease runs the task.
 """
 
 import logging
@@ -25,7 +25,7 @@ _SHORTEST_TIMEOUT_S: Final = 0.1
 
 
 class Claimed(msgspec.Struct, frozen=True, kw_only=True):
-    """The lease is ours."""
+    """The lease was granted."""
 
     epoch: int
     target: Target
@@ -33,7 +33,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(StrEnum):
-    """Why a lease is not given."""
+    """Why a lease is not granted."""
 
     COOLING = "cooling"
     """Redis may have forgotten leases that are still in use."""
@@ -42,27 +42,27 @@ class Refused(StrEnum):
     HELD = "held"
     """Another worker owns it."""
     UNWANTED = "unwanted"
-    """The leader wants another plan by now, or nothing."""
+    """The leader wants another plan by now, or none."""
     ENDED = "ended"
-    """This very plan has run and ended by itself."""
+    """This plan has run and ended on its own."""
 
 
 class Hold(StrEnum):
-    """What has become of a lease."""
+    """The state of a lease."""
 
     HELD = "held"
     FORGOTTEN = "forgotten"
-    """Redis knows nothing of the task: it can have no other owner before our lease would have ended."""
+    """Redis has lost the task: it has no other owner before our lease would have ended."""
     LOST = "lost"
-    """It ended, and another one may own the task by now."""
+    """It ended, and the task may have another owner by now."""
 
 
 class Unreachable(RetriableError):
-    """Redis does not answer, or not as it should."""
+    """Redis does not answer, or with an error."""
 
 
 class TaskKeys:
-    """The names of what a group of workers keeps in Redis; all in one slot of a Redis cluster."""
+    """The keys of a group of workers in Redis; all in one slot of a Redis cluster."""
 
     def __init__(self, group: str) -> None:
         self._prefix = f"caudal-connect:{{{group}}}"
@@ -72,17 +72,17 @@ class TaskKeys:
         self.leader = f"{self._prefix}:leader"
 
     def task(self, task_id: TaskId) -> str:
-        """Where a task is kept."""
+        """The key of a task."""
         return f"{self._prefix}:task:{redis_name(task_id)}"
 
 
 class Leases:
-    """The owner's side: claim, renew, release. Every call is one step in Redis."""
+    """The owner's view of Redis: claim, renew, release. Every call is atomic."""
 
     def __init__(self, settings: ConnectSettings, *, timeout_s: float | None = None) -> None:
         self.lease_s = settings.celery_lease_ms / 1000
         self.keys = TaskKeys(settings.group_id)
-        # A lease must not run out while an answer is waited for.
+        # A lease must not expire while a call waits for its answer.
         self.redis = connect(settings, timeout_s=timeout_s or max(_SHORTEST_TIMEOUT_S, self.lease_s / 10))
         self.lease_us = settings.celery_lease_ms * 1000
         self._touch = self.redis.register_script(lease_scripts.TOUCH)
@@ -91,12 +91,12 @@ class Leases:
         self._release = self.redis.register_script(lease_scripts.RELEASE)
 
     def touch(self) -> None:
-        """Let the wait after a loss of memory begin, if it must."""
+        """Start the waiting time if Redis has lost its data."""
         with mapped_errors():
             self._touch(keys=[self.keys.guard], args=[self.lease_us])
 
     def claim(self, task_id: TaskId, *, generation: int, epoch: int, owner: str) -> Claimed | Refused:
-        """Ask for a task as a message says: its generation, and the epoch of its former owner."""
+        """Claim a task with the generation and the epoch of its former owner from a message."""
         keys = [self.keys.guard, self.keys.task(task_id)]
         with mapped_errors():
             answer = cast("list[bytes]", self._claim(keys=keys, args=[self.lease_us, epoch, generation, owner]))
@@ -107,7 +107,7 @@ class Leases:
     def renew(
         self, task_id: TaskId, *, generation: int, epoch: int, owner: str, counters: bytes
     ) -> tuple[Hold, Target]:
-        """Own the task for another while, and hear what the leader wants of it."""
+        """Renew the lease; returns its state and the task's target state."""
         keys = [self.keys.guard, self.keys.task(task_id)]
         with mapped_errors():
             renewed = self._renew(keys=keys, args=(self.lease_us, epoch, generation, owner, counters))
@@ -116,7 +116,7 @@ class Leases:
         return hold, Target(answer[1].decode()) if hold is Hold.HELD else Target.STOPPED
 
     def release(self, task_id: TaskId, *, generation: int, epoch: int, owner: str, has_ended: bool) -> None:
-        """Others may have the task; `has_ended`: it has ended by itself, and is not run again."""
+        """Release the task; `has_ended`: it has ended on its own, and is not run again."""
         keys = [self.keys.guard, self.keys.task(task_id), self.keys.events]
         with mapped_errors():
             self._release(keys=keys, args=(epoch, generation, owner, int(has_ended), redis_name(task_id)))
@@ -127,7 +127,7 @@ class Leases:
 
 
 def touch(settings: ConnectSettings) -> None:
-    """Let the wait after a loss of memory begin when a process starts, not when the first task is wanted."""
+    """Start the waiting time, if Redis has lost its data, when a process starts, not with its first task."""
     leases = Leases(settings)
     try:
         leases.touch()
@@ -138,7 +138,7 @@ def touch(settings: ConnectSettings) -> None:
 
 
 def connect(settings: ConnectSettings, *, timeout_s: float) -> "redis.Redis":
-    """A client that tries once, and no longer than that."""
+    """A client with a timeout and without retries."""
     return redis.Redis.from_url(
         settings.celery_broker_url,
         socket_timeout=timeout_s,
@@ -158,7 +158,7 @@ def mapped_errors() -> Iterator[None]:
 
 
 def redis_name(task_id: TaskId) -> str:
-    """A task in one word; the number comes first because a connector's name may hold anything."""
+    """The name of a task; the number comes first because a connector's name may contain anything."""
     return f"{task_id.task}:{task_id.connector}"
 
 

@@ -1,8 +1,8 @@
-"""The Celery application: how workers are set up, and the one task they know, which runs a task of Connect.
+"""The Celery application: its configuration, and its only Celery task, which runs a task of Connect.
 
-Celery only wakes workers up and places work. A message is acknowledged before it runs and never comes again; whether
-anything is done is decided by the lease. A running task fills a slot of its worker, so that `--concurrency` is how many
-tasks a worker takes.
+Celery only wakes up workers and distributes work. A message is acknowledged before it runs and is never redelivered;
+the lease decides whether the task runs. A running task occupies a slot of its worker, so `--concurrency` is the number
+of tasks per worker.
 """
 
 import logging
@@ -19,8 +19,8 @@ import msgspec
 from celery import Celery, Task, signals  # type: ignore[import-untyped]  # it ships no types
 from msgspec.structs import replace
 
-from connect.executors.celery.leased_run import LeasedRun, elapsed
-from connect.executors.celery.leases import Claimed, Leases, Refused, touch
+from connect.executors.celery.leased_run import LeasedRun, boot_time
+from connect.executors.celery.leases import Leases, Refused, touch
 from connect.executors.hosts.parent_death import die_with_parent
 from connect.runtime.models import TaskPlan
 from connect.runtime.tasks.running_task import RunningTask
@@ -35,11 +35,11 @@ RUN: Final = "caudal.connect.run"
 _VISIBILITY_S: Final = 24 * 3600
 _HEALTH_S: Final = 10
 _FAREWELL_S: Final = 1.0
-"""How long a child that was asked to end may take to report what became of its task."""
+"""How long a child that was asked to end may take to report the end of its task."""
 
 
 def create_app(settings: ConnectSettings) -> Any:
-    """A Celery application that can send messages; `serve` makes a worker of it."""
+    """A Celery application that can send messages; `serve` turns it into a worker."""
     app = Celery("caudal-connect", broker=settings.celery_broker_url, set_as_current=False)
     transport = {
         "visibility_timeout": _VISIBILITY_S,
@@ -95,7 +95,7 @@ def serve(app: Any, services: LazyServices, task_class: type[RunningTask] = Runn
 
 
 class Slots:
-    """What one Celery worker does with its messages, in its own process or in children that it forks."""
+    """Handles the messages of one Celery worker, in its own process or in forked children."""
 
     def __init__(self, services: LazyServices, task_class: type[RunningTask]) -> None:
         self._services = services
@@ -112,20 +112,22 @@ class Slots:
         self._is_child = True
 
     def drain(self) -> None:
-        """The worker shuts down: running tasks end in good order, and others may have them."""
+        """The worker shuts down: stop running tasks, so that other workers can take them."""
         self._draining[0] = 1
 
     def run(self, task_id: TaskId, *, generation: int, epoch: int, worker: str) -> str:
-        """Run the task if its lease is free; returns when it has ended, with what became of it."""
-        self._services.open()  # a worker that cannot reach the cluster must not take tasks from others that can
-        leases, owner, asked_at = self._open_leases(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", elapsed()
+        """Run the task if its lease is free; returns the outcome when it has ended."""
+        self._services.open()  # a worker that cannot reach the cluster must not take tasks from those that can
+        leases, owner, asked_at = self._open_leases(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", boot_time()
         if self._is_draining():
             return "draining"
         claim = leases.claim(task_id, generation=generation, epoch=epoch, owner=owner)
         if isinstance(claim, Refused):
             log.debug("lease refused", extra={"task": str(task_id), "reason": claim.value})
             return claim.value
-        plan = _planned(claim, worker)
+        planned = msgspec.json.decode(claim.plan, type=TaskPlan)
+        # The status shows the worker that runs a task, not the one that planned it.
+        plan = replace(planned, epoch=claim.epoch, target=claim.target, worker_id=worker)
         log.info("task claimed", extra={"task": str(task_id), "generation": generation, "epoch": plan.epoch})
         run = LeasedRun(
             leases,
@@ -142,7 +144,7 @@ class Slots:
 
     @contextmanager
     def _finish_task_first(self) -> Iterator[None]:
-        """A child that is asked to end while it runs a task ends that first: signals often go to all of a group."""
+        """A child that gets a signal while it runs a task stops the task first: signals often go to a whole group."""
         if not self._is_child:
             yield
             return
@@ -166,14 +168,8 @@ class Slots:
         return self._draining[0] != 0
 
     def _open_leases(self) -> Leases:
-        """One client per process: made after the fork."""
+        """One client per process, made after the fork."""
         with self._lock:
             if self._leases is None:
                 self._leases = Leases(self._services.settings)
             return self._leases
-
-
-def _planned(claim: Claimed, worker: str) -> TaskPlan:
-    plan = msgspec.json.decode(claim.plan, type=TaskPlan)
-    # The status tells where a task runs, not who wanted it.
-    return replace(plan, epoch=claim.epoch, target=claim.target, worker_id=worker)

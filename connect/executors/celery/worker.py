@@ -22,7 +22,7 @@ _USAGE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the settings as the service does, and be a Celery worker that runs its tasks."""
+    """Read the settings as a Connect worker does, and run as a Celery worker."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     split = given.index("--") if "--" in given else len(given)
     own, options = given[:split], given[split + 1 :]
@@ -40,7 +40,7 @@ def run(
     services: "LazyServices | None" = None,
     task_class: "type[RunningTask] | None" = None,
 ) -> int:
-    """Be a Celery worker until it is stopped; options are those of `celery worker`."""
+    """Run as a Celery worker until it is stopped; options are those of `celery worker`."""
     from celery import signals  # type: ignore[import-untyped]  # it ships no types
 
     from connect.executors.celery.tasks import create_app, serve
@@ -48,20 +48,19 @@ def run(
     from connect.runtime.tasks.services import LazyServices
 
     app = serve(create_app(settings), services or LazyServices(settings), task_class or RunningTask)
-    ready = partial(_announce, queue=settings.celery_queue)
+
+    def ready(sender: WorkController, **_: object) -> None:
+        announce("connect-worker", {"name": sender.hostname, "queue": settings.celery_queue})
+
     signals.worker_ready.connect(ready, weak=False)
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return int(app.worker_main(["--quiet", "worker", *quiet, *options]) or 0)
 
 
 class WorkController(Protocol):
-    """Celery's own idea of a worker."""
+    """Celery's worker object."""
 
     hostname: str
-
-
-def _announce(sender: WorkController, *, queue: str, **_: object) -> None:
-    announce("connect-worker", {"name": sender.hostname, "queue": queue})
 
 
 if __name__ == "__main__":

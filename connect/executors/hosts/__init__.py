@@ -1,1 +1,1 @@
-"""Processes of a worker's own that tasks run in."""
+"""Host processes of a worker, in which tasks run."""

@@ -1,7 +1,7 @@
 """A process that runs tasks for a worker: `python -m connect.executors.hosts FD`, where FD is a connected socket.
 
-It ends the moment the worker does, so that no task outlives its worker: the kernel kills it, and should that not be
-possible, the end of the connection does.
+It ends as soon as the worker does, so that no task outlives its worker: the kernel kills it, or it exits at the end
+of the connection.
 """
 
 import os
@@ -48,10 +48,10 @@ class Host:
         self._tasks: dict[TaskId, RunningTask] = {}
 
     def handle(self, message: ToHost) -> None:
-        """Do what the worker asks for."""
+        """Carry out a request of the worker."""
         match message:
             case Start(plan):
-                task = self._task_class(plan, self._services, on_end=self._ended)
+                task = self._task_class(plan, self._services, on_end=self._on_end)
                 self._tasks[plan.id] = task
                 task.start()
             case SetTarget(task_id, target):
@@ -64,16 +64,16 @@ class Host:
                 if (found := self._tasks.get(task_id)) is not None:
                     found.cancel()
             case Hello():
-                raise ValueError("the worker said hello twice")
+                raise ValueError("a second Hello from the worker")
             case _:
                 assert_never(message)
 
     def send_counters(self) -> None:
-        """Tell the worker what each task has done so far."""
+        """Send the counters of each task to the worker."""
         for task_id, task in list(self._tasks.items()):
             self._send(Counted(task_id, task.counters))
 
-    def _ended(self, task: RunningTask) -> None:
+    def _on_end(self, task: RunningTask) -> None:
         del self._tasks[task.plan.id]
         self._send(Ended(task.plan.id))
 
@@ -90,9 +90,9 @@ def main(
     task_class: type[RunningTask] = RunningTask,
     connect: Callable[[ConnectSettings], TaskServices] = open_services,
 ) -> None:
-    """Run tasks for as long as the worker lives; threads and what they hold end with the process, at once."""
+    """Run tasks for as long as the worker lives; threads and their resources end with the process."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # sent to the whole group; the worker says when tasks end
+        signal.signal(number, signal.SIG_IGN)  # sent to the whole process group; the worker decides when tasks end
     connection = socket.socket(fileno=int(sys.argv[1]))
     lines = _lines(connection)
     first = next(filter(None, lines), None)
@@ -112,7 +112,7 @@ def main(
 
 
 def _lines(connection: socket.socket) -> Iterator[bytes]:
-    """What the worker sends, until it closes the connection or dies; an empty line about every second."""
+    """The worker's messages, until it closes the connection or dies; an empty line about every second."""
     poll, buffer, counted_at = select.poll(), bytearray(), time.monotonic()
     poll.register(connection, select.POLLIN)
     while True:

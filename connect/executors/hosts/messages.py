@@ -1,4 +1,4 @@
-"""What a worker and its host processes say to each other: one JSON object per line."""
+"""Messages between a worker and its host processes: one JSON object per line."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
 
 
 class SetTarget(msgspec.Struct, frozen=True, tag="set_target"):
-    """Pause a task, or let it go on."""
+    """Pause or resume a task."""
 
     id: TaskId
     target: Target
@@ -34,19 +34,19 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """A task must write nothing more."""
+    """A task must not write anything more."""
 
     id: TaskId
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
-    """A task's thread has ended, by itself or because it was asked to."""
+    """A task's thread has ended, on its own or on request."""
 
     id: TaskId
 
 
 class Counted(msgspec.Struct, frozen=True, tag="counted"):
-    """What a task has done so far."""
+    """The counters of a task."""
 
     id: TaskId
     counters: TaskCounters

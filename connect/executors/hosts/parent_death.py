@@ -1,4 +1,4 @@
-"""A process that ends with the one that started it, however that one ends."""
+"""Ends a process together with its parent, however that ends."""
 
 import ctypes
 import os
@@ -9,9 +9,9 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent dies, and end now if that has happened already.
+    """Have the kernel kill this process when its parent dies (`PR_SET_PDEATHSIG`), and exit if it is already dead.
 
-    The kernel looks at the thread that started this process, not at its process: that thread must live as long.
+    The kernel watches the thread that started this process, not the parent process: keep that thread alive.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

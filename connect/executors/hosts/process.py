@@ -1,4 +1,4 @@
-"""A host process as its worker sees it."""
+"""The worker's side of a host process."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ class HostedTask:
         self.counters: TaskCounters | None = None
         self.was_stopped = False
         self.ended = threading.Event()
-        """Set when the host says so, or is dead."""
+        """Set when the host reports the end, or dies."""
 
     @property
     def is_alive(self) -> bool:
@@ -53,7 +53,7 @@ class HostedTask:
         return not self.ended.is_set()
 
     def set_target(self, target: Target) -> None:
-        """Pause or go on."""
+        """Pause or resume it."""
         self.host.send(SetTarget(self.plan.id, target))
 
     def stop(self) -> None:
@@ -62,17 +62,17 @@ class HostedTask:
         self.host.send(Stop(self.plan.id))
 
     def cancel(self) -> None:
-        """It must write nothing more."""
+        """It must not write anything more."""
         self.was_stopped = True
         self.host.send(Cancel(self.plan.id))
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for its end; True when it has come."""
+        """Wait for its end; True when it has ended."""
         return self.ended.wait(max(0.0, timeout_seconds))
 
 
 class HostProcess:
-    """One process with its tasks. `on_death` gets the tasks that died with it, on a thread of its own."""
+    """One process with its tasks. `on_death` gets the tasks that died with it, on a separate thread."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class HostProcess:
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         with theirs:
             command = [sys.executable, "-m", module, str(theirs.fileno())]
-            # What a connector prints must not get between the lines of the worker's own output.
+            # The output of a connector must not mix with the worker's own.
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[theirs.fileno()])
         self.is_alive = True
         self._started_at = time.monotonic()
@@ -103,7 +103,7 @@ class HostProcess:
 
     @property
     def tasks(self) -> list[HostedTask]:
-        """Those that run in it."""
+        """The tasks that run in it."""
         with self._lock:
             return [task for task in self._tasks.values() if task.is_alive]
 
@@ -118,7 +118,7 @@ class HostProcess:
         return task
 
     def send(self, message: ToHost) -> None:
-        """Send a message; a host that takes none for seconds is of no use any more."""
+        """Send a message; a host that does not accept it within seconds is killed."""
         try:
             with self._lock:
                 self._connection.sendall(encode(message))
@@ -126,11 +126,11 @@ class HostProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End the process at once; its tasks are lost with it and begin again elsewhere."""
+        """Kill the process; its tasks are lost with it and start elsewhere."""
         self._process.kill()
 
     def close(self) -> None:
-        """End the process; its tasks have been stopped before."""
+        """End the process; its tasks were stopped before."""
         try:
             self._connection.shutdown(socket.SHUT_WR)
             self._process.wait(_END_TIMEOUT_S)
@@ -142,10 +142,10 @@ class HostProcess:
         try:
             with self._connection.makefile("rb") as stream:
                 for line in stream:
-                    if line.endswith(b"\n"):  # a host may die in the middle of one
-                        self._take(decode_for_worker(line))
+                    if line.endswith(b"\n"):  # a host may die in the middle of a line
+                        self._handle(decode_for_worker(line))
         except (OSError, ValueError):
-            log.exception("host process sent something invalid", extra={"pid": self._process.pid})
+            log.exception("host process sent an invalid message", extra={"pid": self._process.pid})
         self.kill()
         code = self._process.wait()
         self._connection.close()
@@ -155,7 +155,7 @@ class HostProcess:
             self._tasks.clear()
         self._on_death(self, lost, f"its process {self._process.pid} ended with code {code}")
 
-    def _take(self, message: Ended | Counted) -> None:
+    def _handle(self, message: Ended | Counted) -> None:
         with self._lock:
             task = self._tasks.pop(message.id, None) if isinstance(message, Ended) else self._tasks.get(message.id)
         if task is None:
@@ -167,7 +167,7 @@ class HostProcess:
 
 
 def settings_text(settings: Settings) -> dict[str, str]:
-    """What was set, under the keys of a properties file; `parse` makes equal settings of it in another process."""
+    """The settings that were set, with the keys of a properties file, so that another process can parse them."""
     values: dict[str, str] = {}
     for key in settings.set:
         definition = settings.DEFINITIONS[key]

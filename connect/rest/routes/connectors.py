@@ -1,5 +1,6 @@
-"""`/connectors`: what connectors there are, and how they are configured."""
+"""`/connectors`: list, create, configure and delete connectors."""
 
+from contextlib import suppress
 from typing import Annotated, Final
 from urllib.parse import quote
 
@@ -7,12 +8,7 @@ from fastapi import APIRouter, Body, Query, Response
 from fastapi.routing import APIRoute
 
 from connect.rest.answers import ConnectorName, empty, json_response
-from connect.rest.models import (
-    ConfigBody,
-    CreateConnectorBody,
-    errors,
-    texts,
-)
+from connect.rest.models import ConfigBody, CreateConnectorBody, errors, texts
 from connect.rest.views import view
 from connect.runtime.errors import NotFound
 from connect.runtime.leading.supervisor import Supervisor
@@ -20,8 +16,8 @@ from connect.runtime.models import ConnectorInfo, ExpandedConnector, TaskInfo
 
 _CREATED: Final = {
     "model": view(ConnectorInfo),
-    "description": "It is new.",
-    "headers": {"Location": {"description": "Where it is.", "schema": {"type": "string"}}},
+    "description": "The connector was created.",
+    "headers": {"Location": {"description": "The path of the connector.", "schema": {"type": "string"}}},
 }
 Expand = Annotated[
     list[str],
@@ -32,16 +28,15 @@ Expand = Annotated[
 
 
 def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
-    """The routes, answering for one worker."""
+    """The routes of one worker."""
     routes = APIRouter(prefix="/connectors", tags=["connectors"], route_class=route_class)
-    _add_list(routes, supervisor)
-    _add_create(routes, supervisor)
+    _add_collection(routes, supervisor)
     _add_reads(routes, supervisor)
     _add_changes(routes, supervisor)
     return routes
 
 
-def _add_list(routes: APIRouter, supervisor: Supervisor) -> None:
+def _add_collection(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "",
         response_model=view(list[str] | dict[str, ExpandedConnector]),
@@ -49,26 +44,19 @@ def _add_list(routes: APIRouter, supervisor: Supervisor) -> None:
         operation_id="listConnectors",
     )
     def list_connectors(expand: Expand = []) -> Response:  # noqa: B006 - never changed
-        """The names of all connectors, or what is asked for of each."""
+        """The names of all connectors, or the status or info of each."""
         names = supervisor.connectors()
         if not expand:
             return json_response(list(names))
-        expanded = {name: _expand(supervisor, name, expand) for name in names}
-        return json_response({name: parts for name, parts in expanded.items() if parts is not None})
+        expanded = {}
+        for name in names:
+            with suppress(NotFound):  # it was just deleted, or has no status yet
+                expanded[name] = ExpandedConnector(
+                    status=supervisor.status(name) if "status" in expand else None,
+                    info=supervisor.info(name) if "info" in expand else None,
+                )
+        return json_response(expanded)
 
-
-def _expand(supervisor: Supervisor, name: str, expand: list[str]) -> ExpandedConnector | None:
-    """None for a connector that was deleted meanwhile, or of which nothing is known yet."""
-    try:
-        return ExpandedConnector(
-            status=supervisor.status(name) if "status" in expand else None,
-            info=supervisor.info(name) if "info" in expand else None,
-        )
-    except NotFound:
-        return None
-
-
-def _add_create(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "",
         status_code=201,
@@ -92,14 +80,14 @@ def _add_create(routes: APIRouter, supervisor: Supervisor) -> None:
 def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get("/{connector}", response_model=view(ConnectorInfo), responses=errors(404), operation_id="getConnector")
     def get_connector(connector: ConnectorName) -> Response:
-        """A connector as it was configured, and its tasks."""
+        """The configuration of a connector, and its tasks."""
         return json_response(supervisor.info(connector))
 
     @routes.get(
         "/{connector}/config", response_model=dict[str, str], responses=errors(404), operation_id="getConnectorConfig"
     )
     def get_connector_config(connector: ConnectorName) -> Response:
-        """The configuration of a connector, with placeholders such as `${file:…}` as they were given."""
+        """The configuration of a connector, with placeholders such as `${file:…}` unresolved."""
         return json_response(dict(supervisor.config(connector)))
 
     @routes.get(
@@ -117,7 +105,7 @@ def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
         deprecated=True,
     )
     def get_tasks_config(connector: ConnectorName) -> Response:
-        """The configurations of the tasks of a connector, by task; Kafka Connect 4 has `/tasks` alone."""
+        """The configurations of the tasks of a connector, by task; Kafka Connect 4 only has `/tasks`."""
         return json_response({str(task.id): task.config for task in supervisor.tasks(connector)})
 
 
@@ -129,7 +117,7 @@ def _add_changes(routes: APIRouter, supervisor: Supervisor) -> None:
         operation_id="putConnectorConfig",
     )
     def put_connector_config(connector: ConnectorName, config: Annotated[ConfigBody, Body()]) -> Response:
-        """Create a connector, or give it a whole new configuration; its tasks start again with it."""
+        """Create a connector, or replace its configuration, which restarts its tasks."""
         is_new, info = supervisor.put(connector, texts(config))
         return json_response(info, status=201, headers=_location(connector)) if is_new else json_response(info)
 
@@ -145,7 +133,7 @@ def _add_changes(routes: APIRouter, supervisor: Supervisor) -> None:
 
     @routes.delete("/{connector}", status_code=204, responses=errors(404, 409), operation_id="deleteConnector")
     def delete_connector(connector: ConnectorName) -> Response:
-        """Stop a connector and its tasks, and forget its configuration; its offsets stay."""
+        """Stop a connector and its tasks, and delete its configuration; its offsets are kept."""
         supervisor.delete(connector)
         return empty(204)
 

@@ -1,4 +1,4 @@
-"""How far connectors are, and which topics they have used."""
+"""Offsets of connectors, and the topics that they have used."""
 
 from fastapi import APIRouter, Response
 from fastapi.routing import APIRoute
@@ -10,22 +10,17 @@ from connect.runtime.leading.supervisor import Supervisor
 
 
 def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
-    """The routes, answering for one worker."""
+    """The routes of one worker."""
     routes = APIRouter(prefix="/connectors/{connector}", tags=["offsets"], route_class=route_class)
-    _add_offsets(routes, supervisor)
-    _add_topics(routes, supervisor)
-    return routes
 
-
-def _add_offsets(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get("/offsets", response_model=OffsetsBody, responses=errors(404), operation_id="getOffsets")
     def get_offsets(connector: ConnectorName) -> Response:
-        """How far a connector is, as far as that was noted."""
+        """The committed offsets of a connector."""
         return json_response({"offsets": list(supervisor.offsets(connector))})
 
     @routes.patch("/offsets", response_model=MessageView, responses=errors(404, 409), operation_id="alterOffsets")
     def alter_offsets(connector: ConnectorName, body: OffsetsBody) -> Response:
-        """Change how far a connector is, which must be stopped; a null offset lets that part begin anew."""
+        """Change offsets of a stopped connector; a null offset resets that partition."""
         if not body.offsets:
             raise BadRequest("Partitions / offsets need to be provided for an alter offsets request")
         message = supervisor.alter_offsets(connector, [offset.model_dump() for offset in body.offsets])
@@ -33,16 +28,14 @@ def _add_offsets(routes: APIRouter, supervisor: Supervisor) -> None:
 
     @routes.delete("/offsets", response_model=MessageView, responses=errors(404, 409), operation_id="resetOffsets")
     def reset_offsets(connector: ConnectorName) -> Response:
-        """Let a connector, which must be stopped, begin anew."""
+        """Reset all offsets of a stopped connector."""
         return json_response({"message": supervisor.reset_offsets(connector)})
 
-
-def _add_topics(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "/topics", response_model=dict[str, TopicsView], responses=errors(403, 404), operation_id="listConnectorTopics"
     )
     def list_connector_topics(connector: ConnectorName) -> Response:
-        """The topics that a connector has used since it was created, or since they were forgotten."""
+        """The topics that a connector has used since it was created, or since the last reset."""
         return json_response({connector: {"topics": list(supervisor.topics(connector))}})
 
     @routes.put(
@@ -53,6 +46,8 @@ def _add_topics(routes: APIRouter, supervisor: Supervisor) -> None:
         operation_id="resetConnectorTopics",
     )
     def reset_connector_topics(connector: ConnectorName) -> Response:
-        """Forget which topics a connector has used."""
+        """Reset the topics that a connector has used."""
         supervisor.reset_topics(connector)
         return empty(202)
+
+    return routes

@@ -1,6 +1,6 @@
-"""`/connector-plugins`: what configurations may name, what their keys mean, and whether a configuration is right."""
+"""`/connector-plugins`: the available plugins, their keys, and the validation of configurations."""
 
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Response
@@ -12,7 +12,7 @@ from connect.rest.models import ConfigBody, errors, texts
 from connect.rest.views import view
 from connect.runtime.configuration.config_infos import ConfigInfos, KeyInfo
 from connect.runtime.configuration.config_providers import ConfigProviders
-from connect.runtime.configuration.plugins import PluginInfo, Plugins
+from connect.runtime.configuration.plugins import Family, PluginInfo, Plugins
 from connect.runtime.configuration.validation import plugin_keys, validate
 from connect.runtime.errors import BadRequest, NotFound
 from connect.settings import ConnectSettings
@@ -21,13 +21,13 @@ from core_broker.service.web.paths import Segment
 PluginName = Annotated[
     Segment,
     Path(
-        description="The name of the class: in full, its last part, or that without Connector.",
+        description="The name of the class: the full name, its last part, or that without Connector.",
         examples=["FileStreamSink"],
     ),
 ]
 ConnectorsOnly = Annotated[
     bool,
-    Query(alias="connectorsOnly", description="false: transforms, predicates and converters are listed, too."),
+    Query(alias="connectorsOnly", description="false: list transforms, predicates and converters, too."),
 ]
 Version = Annotated[str | None, Query(description="Ignored: there is one version of each plugin.")]
 
@@ -40,15 +40,25 @@ def router(
 
     @routes.get("", response_model=view(list[PluginInfo]), responses=errors(), operation_id="listPlugins")
     def list_plugins(connectors_only: ConnectorsOnly = True) -> Response:
-        """The plugins that this worker has."""
-        return json_response(plugins.listed(connectors_only=connectors_only))
+        """The plugins of this worker."""
+        return json_response(plugins.infos(connectors_only=connectors_only))
 
     @routes.get(
         "/{plugin}/config", response_model=view(list[KeyInfo]), responses=errors(404), operation_id="getPluginConfig"
     )
     def get_plugin_config(plugin: PluginName, version: Version = None) -> Response:  # noqa: ARG001 - it is ignored
-        """The keys that a plugin understands, and what they mean."""
-        return json_response(plugin_keys(_found(plugins, plugin)))
+        """The definitions of a plugin's keys."""
+        families: tuple[Family[Any], ...] = (
+            plugins.connectors,
+            plugins.converters,
+            plugins.header_converters,
+            plugins.transforms,
+            plugins.predicates,
+        )
+        for family in families:
+            with suppress(ConfigError):
+                return json_response(plugin_keys(family.find(plugin)))
+        raise NotFound(f"Unknown plugin {plugin}.")
 
     @routes.put(
         "/{plugin}/config/validate",
@@ -57,7 +67,7 @@ def router(
         operation_id="validateConfig",
     )
     def validate_config(plugin: PluginName, config: Annotated[ConfigBody, Body()]) -> Response:
-        """Check a configuration without using it: answers with 200 what is right and wrong about every key."""
+        """Validate a configuration without using it; the response lists the errors of every key with status 200."""
         given = texts(config)
         _require_match(plugins, plugin, given.get("connector.class"))
         return json_response(validate(given, plugins=plugins, providers=providers, settings=settings).infos)
@@ -65,33 +75,15 @@ def router(
     return routes
 
 
-def _found(plugins: Plugins, name: str) -> type[Any]:
-    finders: tuple[Callable[[str], type[Any]], ...] = (
-        plugins.connector,
-        plugins.converter,
-        plugins.header_converter,
-        plugins.transform,
-        plugins.predicate,
-    )
-    for find in finders:
-        try:
-            return find(name)
-        except ConfigError:
-            continue
-    raise NotFound(f"Unknown plugin {name}.")
-
-
 def _require_match(plugins: Plugins, asked: str, included: str | None) -> None:
-    """The class in the configuration must be the one in the path, by whatever name."""
-    if included is None or _pruned(included).endswith(_pruned(asked)):
+    """The class in the configuration must be the one in the path, under any of its names."""
+    if included is None or _short_name(included).endswith(_short_name(asked)):
         return
-    try:
-        if plugins.connector(included) is plugins.connector(asked):
+    with suppress(ConfigError):
+        if plugins.connectors.find(included) is plugins.connectors.find(asked):
             return
-    except ConfigError:
-        pass
     raise BadRequest(f"Included connector type {included} does not match request type {asked}")
 
 
-def _pruned(name: str) -> str:
+def _short_name(name: str) -> str:
     return name.removesuffix("Connector") or name

@@ -1,4 +1,4 @@
-"""How connectors and tasks fare, and what they are to do: pause, resume, stop, restart."""
+"""The states of connectors and tasks: status, pause, resume, stop, restart."""
 
 from typing import Annotated
 
@@ -11,41 +11,33 @@ from connect.rest.views import view
 from connect.runtime.leading.supervisor import Supervisor
 from connect.runtime.models import ConnectorStatus, Target, TaskState
 
-IncludeTasks = Annotated[bool, Query(alias="includeTasks", description="Whether its tasks are restarted, too.")]
-OnlyFailed = Annotated[bool, Query(alias="onlyFailed", description="Whether only what has failed is restarted.")]
+IncludeTasks = Annotated[bool, Query(alias="includeTasks", description="Whether to restart its tasks, too.")]
+OnlyFailed = Annotated[bool, Query(alias="onlyFailed", description="Whether to restart only what has failed.")]
 
 
 def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
-    """The routes, answering for one worker."""
+    """The routes of one worker."""
     routes = APIRouter(prefix="/connectors/{connector}", tags=["states"], route_class=route_class)
-    _add_reads(routes, supervisor)
-    _add_targets(routes, supervisor)
-    _add_restarts(routes, supervisor)
-    return routes
 
-
-def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "/status", response_model=view(ConnectorStatus), responses=errors(404), operation_id="getConnectorStatus"
     )
     def get_connector_status(connector: ConnectorName) -> Response:
-        """How a connector and its tasks fare, and why they failed if they did."""
+        """The states of a connector and its tasks, with the stack trace of a failure."""
         return json_response(supervisor.status(connector))
 
     @routes.get(
         "/tasks/{task}/status", response_model=view(TaskState), responses=errors(404), operation_id="getTaskStatus"
     )
     def get_task_status(connector: ConnectorName, task: TaskNumber) -> Response:
-        """How one task fares."""
+        """The state of a task."""
         return json_response(supervisor.task_status(connector, task))
 
-
-def _add_targets(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.put(
         "/pause", status_code=202, response_class=Response, responses=errors(404), operation_id="pauseConnector"
     )
     def pause_connector(connector: ConnectorName) -> Response:
-        """Let the tasks rest; they keep what they hold."""
+        """Pause a connector: its tasks keep their resources."""
         supervisor.set_target(connector, Target.PAUSED)
         return empty(202)
 
@@ -53,34 +45,34 @@ def _add_targets(routes: APIRouter, supervisor: Supervisor) -> None:
         "/resume", status_code=202, response_class=Response, responses=errors(404), operation_id="resumeConnector"
     )
     def resume_connector(connector: ConnectorName) -> Response:
-        """Let a connector work that was paused or stopped."""
+        """Resume a connector that was paused or stopped."""
         supervisor.set_target(connector, Target.STARTED)
         return empty(202)
 
     @routes.put("/stop", status_code=204, responses=errors(404, 409), operation_id="stopConnector")
     def stop_connector(connector: ConnectorName) -> Response:
-        """End the tasks and keep the configuration; offsets can be changed then."""
+        """Stop a connector: its tasks end, its configuration stays, and its offsets can be changed."""
         supervisor.set_target(connector, Target.STOPPED)
         return empty(204)
 
-
-def _add_restarts(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "/restart",
         status_code=202,
         response_model=view(ConnectorStatus),
-        responses={**errors(404, 409), 204: {"description": "The connector alone is restarted."}},
+        responses={**errors(404, 409), 204: {"description": "Only the connector is restarted."}},
         operation_id="restartConnector",
     )
     def restart_connector(
         connector: ConnectorName, include_tasks: IncludeTasks = False, only_failed: OnlyFailed = False
     ) -> Response:
-        """Start a connector again, and its tasks if wanted; answers which ones."""
+        """Restart a connector, and its tasks if requested; the response shows which ones."""
         status = supervisor.restart(connector, include_tasks=include_tasks, only_failed=only_failed)
         return empty(204) if status is None else json_response(status, status=202)
 
     @routes.post("/tasks/{task}/restart", status_code=204, responses=errors(404, 409), operation_id="restartTask")
     def restart_task(connector: ConnectorName, task: TaskNumber) -> Response:
-        """Start one task again."""
+        """Restart a task."""
         supervisor.restart_task(connector, task)
         return empty(204)
+
+    return routes

@@ -1,1 +1,1 @@
-"""What a configuration may say: plugins, options, providers, overrides, and whether it can work."""
+"""Configurations: plugins, options, providers, overrides and validation."""

@@ -1,6 +1,6 @@
-"""Properties of Kafka clients: the worker's, and those that a connector overrides, in the names of librdkafka.
+"""Properties of Kafka clients: the worker's, and those that a connector overrides, with librdkafka's names.
 
-How Java's names become librdkafka's: core_broker.client.java_properties.
+`core_broker.client.java_properties` translates Java's names.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ Family = Literal["producer", "consumer", "admin"]
 FAMILIES: Final[tuple[Family, ...]] = ("producer", "consumer", "admin")
 
 MAX_POLL_RECORDS: Final = "max.poll.records"
-"""Read by the sink's task itself, not by librdkafka: `max_poll_records`."""
+"""Used by the sink's task itself, not by librdkafka: `max_poll_records`."""
 _MAX_POLL_RECORDS_DEFAULT: Final = 500
 
 _PRINCIPAL: Final = frozenset(
@@ -26,17 +26,17 @@ _PRINCIPAL: Final = frozenset(
 
 def producer_properties(settings: ConnectSettings, config: Mapping[str, str]) -> dict[str, str]:
     """For the producers of a source or of dead letters."""
-    return translated(settings.producer_properties) | _overrides("producer", config)
+    return _properties(settings.producer_properties, "producer", config)
 
 
 def consumer_properties(settings: ConnectSettings, config: Mapping[str, str]) -> dict[str, str]:
     """For the consumer of a sink."""
-    return translated(settings.consumer_properties) | _overrides("consumer", config)
+    return _properties(settings.consumer_properties, "consumer", config)
 
 
 def admin_properties(settings: ConnectSettings, config: Mapping[str, str]) -> dict[str, str]:
     """For creating topics."""
-    return translated(settings.admin_properties) | _overrides("admin", config)
+    return _properties(settings.admin_properties, "admin", config)
 
 
 def consumer_group(settings: ConnectSettings, config: Mapping[str, str], *, connector: str) -> str:
@@ -45,7 +45,7 @@ def consumer_group(settings: ConnectSettings, config: Mapping[str, str], *, conn
 
 
 def max_poll_records(settings: ConnectSettings, config: Mapping[str, str]) -> int:
-    """Most records that a sink is given at once (`consumer.override.max.poll.records`); ConfigError."""
+    """The most records to put at once (`consumer.override.max.poll.records`); ConfigError when it is invalid."""
     key = f"consumer.override.{MAX_POLL_RECORDS}"
     text = config.get(key, dict(settings.consumer_properties).get(MAX_POLL_RECORDS, str(_MAX_POLL_RECORDS_DEFAULT)))
     if not text.strip().isascii() or not text.strip().isdecimal() or int(text) < 1:
@@ -53,28 +53,22 @@ def max_poll_records(settings: ConnectSettings, config: Mapping[str, str]) -> in
     return min(int(text), 2**31 - 1)
 
 
-def overridden(family: Family, config: Mapping[str, str]) -> dict[str, str]:
-    """What a connector sets for one kind of client, without the prefix and in the names that were given."""
+def overrides_of(family: Family, config: Mapping[str, str]) -> dict[str, str]:
+    """The properties that a connector sets for one kind of client, without the prefix and with the names given."""
     prefix = f"{family}.override."
     return {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
 
 
-def problems(settings: ConnectSettings, config: Mapping[str, str]) -> Iterable[Problem]:
-    """Overrides that the worker's policy does not allow, or that cannot work."""
-    for family in FAMILIES:
-        yield from family_problems(family, settings, config)
-
-
-def family_problems(family: Family, settings: ConnectSettings, config: Mapping[str, str]) -> Iterable[Problem]:
-    """The same for one kind of client."""
+def problems(family: Family, settings: ConnectSettings, config: Mapping[str, str]) -> Iterable[Problem]:
+    """Overrides for one kind of client that the worker's policy does not allow, or that are invalid."""
     policy = settings.connector_client_config_override_policy
-    own = overridden(family, config)
+    own = overrides_of(family, config)
     for key in own:
         if not _is_allowed(key, settings):
-            told = f"The '{policy}' policy does not allow '{key}' to be overridden in the connector configuration."
-            yield Problem(f"{family}.override.{key}", told)
+            message = f"The '{policy}' policy does not allow '{key}' to be overridden in the connector configuration."
+            yield Problem(f"{family}.override.{key}", message)
     try:
-        translated(own.items())
+        to_librdkafka(own.items())
         if family == "consumer":
             max_poll_records(settings, config)
     except _KeyRefused as refused:
@@ -83,8 +77,8 @@ def family_problems(family: Family, settings: ConnectSettings, config: Mapping[s
         yield Problem(f"consumer.override.{MAX_POLL_RECORDS}", str(error))
 
 
-def translated(properties: Properties | Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Properties of Java's clients in the names and values of librdkafka; ConfigError when they cannot work."""
+def to_librdkafka(properties: Properties | Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Properties of Java's clients with librdkafka's names and values; ConfigError when that has no counterpart."""
     try:
         return java_properties.to_librdkafka(properties)
     except java_properties.PropertyRefused as refused:
@@ -92,15 +86,15 @@ def translated(properties: Properties | Iterable[tuple[str, str]]) -> dict[str, 
 
 
 class _KeyRefused(ConfigError):
-    """One key that cannot work, with what to do instead."""
+    """A key that librdkafka does not support; the message says what to do instead."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"Invalid value for configuration {key}: {reason}")
         self.key = key
 
 
-def _overrides(family: Family, config: Mapping[str, str]) -> dict[str, str]:
-    return translated(overridden(family, config).items())
+def _properties(of_worker: Properties, family: Family, config: Mapping[str, str]) -> dict[str, str]:
+    return to_librdkafka(of_worker) | to_librdkafka(overrides_of(family, config).items())
 
 
 def _is_allowed(key: str, settings: ConnectSettings) -> bool:

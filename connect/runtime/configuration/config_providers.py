@@ -1,6 +1,6 @@
-"""Fills in `${provider:path:key}`: values that stand in files and variables of the machine, not in configurations.
+"""Resolves `${provider:path:key}`: values from files and environment variables of the machine.
 
-What was filled in is handed to connectors and tasks when they start, and is never stored, shown or logged.
+Connectors and tasks get the resolved values when they start; they are never stored, shown or logged.
 """
 
 import os
@@ -24,23 +24,30 @@ _GROUP: Final = "caudal.config_providers"
 
 
 class ConfigProviders:
-    """The providers of one worker, by the names that its settings give them (`config.providers`)."""
+    """The providers of one worker, by their names in its settings (`config.providers`)."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         options = dict(settings.config_provider_properties)
-        self._providers = {name: _provider(name, options) for name in settings.config_providers}
+        self._providers: dict[str, ConfigProvider] = {}
+        for name in settings.config_providers:
+            prefix = f"{name}.param."
+            parameters = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
+            try:
+                self._providers[name] = _find_class(name, options.get(f"{name}.class"))(parameters)
+            except ConfigError as error:
+                raise ConfigError(f"config.providers.{name}: {error}") from None
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
-        """The same configuration with every placeholder filled in.
+        """The same configuration with every placeholder resolved.
 
-        What names no provider of ours, such as `${topic}`, stays as it is: connectors have placeholders of their own.
+        Text that names none of our providers, such as `${topic}`, is kept: connectors have placeholders of their own.
         """
-        return {key: self._filled(key, text) if "${" in text else text for key, text in config.items()}
+        return {key: self._resolve(key, text) if "${" in text else text for key, text in config.items()}
 
     def secrets(self, config: Mapping[str, str]) -> dict[str, str]:
-        """What the placeholders of a configuration stand for, each with its placeholder: for `concealed`.
+        """The resolved values in a configuration, each with its placeholder: for `conceal`.
 
-        Those that cannot be filled in are left out.
+        Placeholders that cannot be resolved are left out.
         """
         found = {}
         for key, text in config.items():
@@ -48,37 +55,34 @@ class ConfigProviders:
                 provider = self._providers.get(place.provider)
                 if provider is not None:
                     with suppress(ConfigError):
-                        found[_looked_up(provider, key, place)] = text[place.start : place.end]
+                        found[_look_up(provider, key, place)] = text[place.start : place.end]
         return found
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the providers."""
         for provider in self._providers.values():
             provider.close()
 
-    def _filled(self, key: str, text: str) -> str:
+    def _resolve(self, key: str, text: str) -> str:
         parts, end = [], 0
         for place in _placeholders(text):
             provider = self._providers.get(place.provider)
             if provider is not None:
-                parts += [text[end : place.start], _looked_up(provider, key, place)]
+                parts += [text[end : place.start], _look_up(provider, key, place)]
                 end = place.end
         return "".join([*parts, text[end:]])
 
 
-def concealed(text: str, secrets: Mapping[str, str]) -> str:
-    """A text that somebody will read, such as a trace, with placeholders where it tells what they stand for.
+def conceal(text: str, secrets: Mapping[str, str]) -> str:
+    """A text to show to users, such as a trace, with placeholders instead of the secrets in it.
 
-    What is shorter than three characters stays, since it may mean anything.
+    Values of less than three characters are kept, since they may occur by chance.
     """
-    for secret in sorted(map(str.strip, secrets), key=len, reverse=True):
+    stripped = {value.strip(): placeholder for value, placeholder in list(secrets.items())[::-1]}
+    for secret in sorted(stripped, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, _placeholder_of(secret, secrets))
+            text = text.replace(secret, stripped[secret])
     return text
-
-
-def _placeholder_of(secret: str, secrets: Mapping[str, str]) -> str:
-    return next(placeholder for value, placeholder in secrets.items() if value.strip() == secret)
 
 
 class FileProvider(ConfigProvider):
@@ -91,7 +95,7 @@ class FileProvider(ConfigProvider):
 
     @override
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        values = parse_properties(_text(_checked(path, self._allowed)))
+        values = parse_properties(_read(_allowed_path(path, self._allowed)))
         return {key: values[key] for key in keys if key in values}
 
 
@@ -105,15 +109,15 @@ class DirectoryProvider(ConfigProvider):
 
     @override
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        folder = _checked(path, self._allowed)
+        folder = _allowed_path(path, self._allowed)
         if not folder.is_dir():
-            raise ConfigError(f"{path} is no directory")
+            raise ConfigError(f"{path} is not a directory")
         names = [key for key in keys if key not in ("", ".", "..") and "/" not in key and "\0" not in key]
-        return {name: _text(folder / name) for name in names if (folder / name).is_file()}
+        return {name: _read(folder / name) for name in names if (folder / name).is_file()}
 
 
 class EnvironmentProvider(ConfigProvider):
-    """`${env:NAME}`: variables of the worker's environment."""
+    """`${env:NAME}`: the worker's environment variables."""
 
     aliases = ("org.apache.kafka.common.config.provider.EnvVarConfigProvider",)
 
@@ -121,12 +125,12 @@ class EnvironmentProvider(ConfigProvider):
         try:
             self._allowed = re.compile(config.get("allowlist.pattern", ".*"))
         except re.error as error:
-            raise ConfigError(f"Invalid value for allowlist.pattern: no regular expression: {error}") from None
+            raise ConfigError(f"Invalid value for allowlist.pattern: not a regular expression: {error}") from None
 
     @override
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
         if path:
-            raise ConfigError(f"variables of the environment have no path, but {path} was given: write ${{env:NAME}}")
+            raise ConfigError(f"environment variables have no path, but {path} was given: write ${{env:NAME}}")
         return {key: os.environ[key] for key in keys if key in os.environ and self._allowed.fullmatch(key)}
 
 
@@ -146,7 +150,7 @@ class _Placeholder(NamedTuple):
 
 
 def _placeholders(text: str) -> Iterator[_Placeholder]:
-    """What looks like `${provider:key}` or `${provider:path:key}`; only the key may hold more colons."""
+    """Every `${provider:key}` and `${provider:path:key}`; only the key may contain more colons."""
     end = 0
     while (start := text.find("${", end)) >= 0 and (last := text.find("}", start)) >= 0:
         end = last + 1
@@ -156,7 +160,7 @@ def _placeholders(text: str) -> Iterator[_Placeholder]:
             yield _Placeholder(start, end, provider, path if second else "", key if second else path)
 
 
-def _looked_up(provider: ConfigProvider, key: str, place: _Placeholder) -> str:
+def _look_up(provider: ConfigProvider, key: str, place: _Placeholder) -> str:
     shown = f"${{{place.provider}:{place.path + ':' if place.path else ''}{place.key}}}"
     try:
         value = provider.get(place.path, (place.key,)).get(place.key)
@@ -169,16 +173,7 @@ def _looked_up(provider: ConfigProvider, key: str, place: _Placeholder) -> str:
     return value
 
 
-def _provider(name: str, options: Mapping[str, str]) -> ConfigProvider:
-    prefix = f"{name}.param."
-    parameters = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
-    try:
-        return _class_of(name, options.get(f"{name}.class"))(parameters)
-    except ConfigError as error:
-        raise ConfigError(f"config.providers.{name}: {error}") from None
-
-
-def _class_of(name: str, wanted: str | None) -> type[ConfigProvider]:
+def _find_class(name: str, wanted: str | None) -> type[ConfigProvider]:
     if wanted is None and name in _BUILT_IN:
         return _BUILT_IN[name]
     for provider in _BUILT_IN.values():
@@ -191,7 +186,7 @@ def _class_of(name: str, wanted: str | None) -> type[ConfigProvider]:
         if point.name == (wanted or name) or _is_called(loaded, wanted or name):
             return loaded
     known = sorted([*_BUILT_IN, *(point.name for point in points)])
-    raise ConfigError(f"there is no provider {wanted or name}; known are {', '.join(known)}")
+    raise ConfigError(f"there is no provider {wanted or name}; available are {', '.join(known)}")
 
 
 def _is_called(provider: type[ConfigProvider], name: str) -> bool:
@@ -200,7 +195,7 @@ def _is_called(provider: type[ConfigProvider], name: str) -> bool:
 
 
 def _allowed_paths(config: Mapping[str, str]) -> tuple[Path, ...] | None:
-    """The directories below which may be read; None when all may."""
+    """The directories that providers may read; None for all."""
     listed = [Path(part.strip()) for part in config.get("allowed.paths", "").split(",") if part.strip()]
     for path in listed:
         if not path.is_absolute() or not path.exists():
@@ -208,16 +203,16 @@ def _allowed_paths(config: Mapping[str, str]) -> tuple[Path, ...] | None:
     return tuple(path.resolve() for path in listed) or None
 
 
-def _checked(path: str, allowed: tuple[Path, ...] | None) -> Path:
+def _allowed_path(path: str, allowed: tuple[Path, ...] | None) -> Path:
     if not path or "\0" in path:
-        raise ConfigError("a path must be given, as in ${provider:/path:key}")
+        raise ConfigError("the path is missing: write ${provider:/path:key}")
     resolved = Path(path).resolve()
     if allowed is not None and not any(resolved == below or below in resolved.parents for below in allowed):
         raise ConfigError(f"{path} is not below allowed.paths")
     return resolved
 
 
-def _text(path: Path) -> str:
+def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
@@ -225,6 +220,6 @@ def _text(path: Path) -> str:
             raise ConfigError(f"{path} is longer than {_MAX_BYTES} bytes")
         return content.decode()
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is no text in UTF-8") from None
+        raise ConfigError(f"{path} is not UTF-8 text") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None

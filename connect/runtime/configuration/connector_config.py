@@ -1,4 +1,4 @@
-"""Options that every connector has, whatever its class."""
+"""Options that every connector has."""
 
 import re
 from collections.abc import Iterable
@@ -26,193 +26,153 @@ from connect.api.config import (
     optional,
 )
 
+_HIGH, _LOW = Importance.HIGH, Importance.LOW
+_SHORT, _MEDIUM, _LONG = Width.SHORT, Width.MEDIUM, Width.LONG
 _COMMON, _TRANSFORMS, _PREDICATES, _ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
 _FACTOR = Check(accepts=lambda value: value == -1 or value >= 1, allowed="-1 (the cluster's default) or at least 1")
 _WORD = Kind(name=STRING.name, wire=STRING.wire, read=str.lower, write=str, allowed="a word")
-"""Kafka Connect takes these words in letters of any case."""
+"""Kafka Connect ignores the case of these words."""
 _UNIQUE = Check(accepts=lambda names: len(set(names)) == len(names), allowed="names that differ")
 
 
 class ConnectorConfig(Config):
-    """Options of sources and sinks alike."""
+    """Options of sources and sinks."""
 
     name: str = option(
-        STRING,
-        check=not_empty(),
-        importance=Importance.HIGH,
-        group=_COMMON,
-        width=Width.MEDIUM,
-        display_name="Connector name",
+        STRING, check=not_empty(), importance=_HIGH, group=_COMMON, width=_MEDIUM, display_name="Connector name"
     )
     """Globally unique name to use for this connector."""
-    connector_class: str = option(
-        STRING, importance=Importance.HIGH, group=_COMMON, width=Width.LONG, display_name="Connector class"
-    )
-    """Name of the connector's class: in full, its last part, or that without Connector."""
+    connector_class: str = option(STRING, importance=_HIGH, group=_COMMON, width=_LONG, display_name="Connector class")
+    """Name of the connector's class: the full name, its last part, or that part without Connector."""
     tasks_max: int = option(
-        INT,
-        default=1,
-        check=at_least(1),
-        importance=Importance.HIGH,
-        group=_COMMON,
-        display_name="Tasks max",
-        width=Width.SHORT,
+        INT, default=1, check=at_least(1), importance=_HIGH, group=_COMMON, display_name="Tasks max", width=_SHORT
     )
-    """Most tasks to use for this connector."""
+    """The most tasks to use for this connector."""
     tasks_max_enforce: bool = option(
-        BOOLEAN,
-        default=True,
-        importance=Importance.LOW,
-        group=_COMMON,
-        display_name="Enforce tasks max",
-        width=Width.SHORT,
+        BOOLEAN, default=True, importance=_LOW, group=_COMMON, display_name="Enforce tasks max", width=_SHORT
     )
-    """Whether a connector that wants more tasks than that fails."""
+    """Whether a connector that plans more tasks than that fails."""
     key_converter: str | None = option(
-        optional(CLASS),
-        default=None,
-        importance=Importance.LOW,
-        group=_COMMON,
-        display_name="Key converter class",
-        width=Width.SHORT,
+        optional(CLASS), default=None, importance=_LOW, group=_COMMON, display_name="Key converter class", width=_SHORT
     )
-    """How keys of records are read and written; not set: as the worker says."""
+    """The converter for keys of records; not set: the worker's."""
     value_converter: str | None = option(
         optional(CLASS),
         default=None,
-        importance=Importance.LOW,
+        importance=_LOW,
         group=_COMMON,
         display_name="Value converter class",
-        width=Width.SHORT,
+        width=_SHORT,
     )
-    """How values of records are read and written; not set: as the worker says."""
+    """The converter for values of records; not set: the worker's."""
     header_converter: str | None = option(
         optional(CLASS),
         default=None,
-        importance=Importance.LOW,
+        importance=_LOW,
         group=_COMMON,
         display_name="Header converter class",
-        width=Width.SHORT,
+        width=_SHORT,
     )
-    """How headers of records are read and written; not set: as the worker says."""
+    """The converter for headers of records; not set: the worker's."""
     transforms: tuple[str, ...] = option(
-        LIST,
-        default=(),
-        check=_UNIQUE,
-        importance=Importance.LOW,
-        group=_TRANSFORMS,
-        width=Width.LONG,
-        display_name="Transforms",
+        LIST, default=(), check=_UNIQUE, importance=_LOW, group=_TRANSFORMS, width=_LONG, display_name="Transforms"
     )
-    """Aliases of the transforms that records pass, in this order."""
+    """Aliases of the transforms to apply to records, in this order."""
     predicates: tuple[str, ...] = option(
-        LIST,
-        default=(),
-        check=_UNIQUE,
-        importance=Importance.LOW,
-        group=_PREDICATES,
-        width=Width.LONG,
-        display_name="Predicates",
+        LIST, default=(), check=_UNIQUE, importance=_LOW, group=_PREDICATES, width=_LONG, display_name="Predicates"
     )
     """Aliases of the predicates that transforms use."""
     config_action_reload: str = option(
         STRING,
         default="restart",
         check=one_of("none", "restart"),
-        importance=Importance.LOW,
+        importance=_LOW,
         group=_COMMON,
         display_name="Reload Action",
-        width=Width.MEDIUM,
+        width=_MEDIUM,
     )
-    """What to do when a value that a provider gave has changed."""
+    """What to do when a value from a config provider has changed."""
 
     errors_retry_timeout: int = option(
-        LONG, default=0, check=at_least(-1), group=_ERRORS, display_name="Retry Timeout for Errors", width=Width.MEDIUM
+        LONG, default=0, check=at_least(-1), group=_ERRORS, display_name="Retry Timeout for Errors", width=_MEDIUM
     )
-    """How long (ms) a failed conversion or transform is tried again, when that may help; -1 for ever, 0 not at all."""
+    """How long (ms) to retry a failed conversion or transform if the error is retriable; -1 for ever, 0 not at all."""
     errors_retry_delay_max_ms: int = option(
         LONG,
         default=60_000,
         check=at_least(1),
         group=_ERRORS,
         display_name="Maximum Delay Between Retries for Errors",
-        width=Width.MEDIUM,
+        width=_MEDIUM,
     )
-    """Longest pause between two such attempts."""
+    """The longest delay between two attempts."""
     errors_tolerance: str = option(
-        STRING,
-        default="none",
-        check=one_of("none", "all"),
-        group=_ERRORS,
-        display_name="Error Tolerance",
-        width=Width.SHORT,
+        STRING, default="none", check=one_of("none", "all"), group=_ERRORS, display_name="Error Tolerance", width=_SHORT
     )
     """none: the first bad record stops the task. all: bad records are skipped."""
-    errors_log_enable: bool = option(
-        BOOLEAN, default=False, group=_ERRORS, display_name="Log Errors", width=Width.SHORT
-    )
-    """Whether each failure is logged, those that are tolerated too."""
+    errors_log_enable: bool = option(BOOLEAN, default=False, group=_ERRORS, display_name="Log Errors", width=_SHORT)
+    """Whether to log each failure, tolerated ones included."""
     errors_log_include_messages: bool = option(
-        BOOLEAN, default=False, group=_ERRORS, display_name="Log Error Details", width=Width.SHORT
+        BOOLEAN, default=False, group=_ERRORS, display_name="Log Error Details", width=_SHORT
     )
-    """Whether the log tells which record failed."""
+    """Whether the log says which record failed."""
     errors_deadletterqueue_topic_name: str = option(
-        STRING, default="", group=_ERRORS, display_name="Dead Letter Queue Topic Name", width=Width.MEDIUM
+        STRING, default="", group=_ERRORS, display_name="Dead Letter Queue Topic Name", width=_MEDIUM
     )
-    """The topic that bad records go to, as they were read; not set: there is none."""
+    """The topic for bad records, as they were read; not set: none."""
     errors_deadletterqueue_topic_replication_factor: int = option(
         SHORT,
         default=-1,
         check=_FACTOR,
         group=_ERRORS,
         display_name="Dead Letter Queue Topic Replication Factor",
-        width=Width.MEDIUM,
+        width=_MEDIUM,
     )
-    """How many copies of that topic, when the task creates it."""
+    """The replication factor of that topic when the task creates it."""
     errors_deadletterqueue_topic_partitions: int = option(
         INT,
         default=1,
         check=at_least(1),
         group=_ERRORS,
         display_name="Dead Letter Queue Topic Partitions",
-        width=Width.MEDIUM,
+        width=_MEDIUM,
     )
-    """How many partitions it gets, when the task creates it."""
+    """The number of its partitions when the task creates it."""
     errors_deadletterqueue_context_headers_enable: bool = option(
-        BOOLEAN, default=False, group=_ERRORS, display_name="Enable Error Context Headers", width=Width.MEDIUM
+        BOOLEAN, default=False, group=_ERRORS, display_name="Enable Error Context Headers", width=_MEDIUM
     )
-    """Whether dead letters tell in headers (`__connect.errors.…`) where they come from and why they failed."""
+    """Whether headers of dead letters (`__connect.errors.…`) say where the record comes from and why it failed."""
     errors_restart_max: int = option(
-        INT, default=0, check=at_least(-1), group=_ERRORS, display_name="Restarts of Failed Tasks", width=Width.SHORT
+        INT, default=0, check=at_least(-1), group=_ERRORS, display_name="Restarts of Failed Tasks", width=_SHORT
     )
-    """How often in a row a failed connector or task is started again by itself; -1 without end, 0 never."""
+    """How often in a row a failed connector or task is restarted automatically; -1 without limit, 0 never."""
     errors_restart_delay_ms: int = option(
         LONG,
         default=1_000,
         check=at_least(1),
         group=_ERRORS,
         display_name="Delay Before the First Restart",
-        width=Width.MEDIUM,
+        width=_MEDIUM,
     )
-    """How long to wait before the first such start; twice as long before each further one."""
+    """The delay before the first restart; it doubles with each further one."""
     errors_restart_delay_max_ms: int = option(
         LONG,
         default=60_000,
         check=at_least(1),
         group=_ERRORS,
         display_name="Maximum Delay Between Restarts",
-        width=Width.MEDIUM,
+        width=_MEDIUM,
     )
-    """Longest such wait."""
+    """The longest delay before a restart."""
     errors_restart_reset_ms: int = option(
         LONG,
         default=600_000,
         check=at_least(1),
         group=_ERRORS,
         display_name="Time Until Restarts Are Forgotten",
-        width=Width.MEDIUM,
+        width=_MEDIUM,
     )
-    """What ran this long without failing has all its restarts again."""
+    """After running this long without a failure, all restarts are available again."""
 
 
 class SourceConnectorConfig(ConnectorConfig):
@@ -222,60 +182,60 @@ class SourceConnectorConfig(ConnectorConfig):
         LIST,
         default=(),
         check=_UNIQUE,
-        importance=Importance.LOW,
+        importance=_LOW,
         group="Topic Creation",
         display_name="Topic Creation Groups",
-        width=Width.LONG,
+        width=_LONG,
     )
-    """Names of groups of topics that are created in their own way; `default` is always there, and last."""
+    """Names of groups of topics with their own settings; the group `default` always exists, and comes last."""
     exactly_once_support: str = option(
         _WORD,
         default="requested",
         check=one_of("requested", "required"),
         group="Exactly Once Support",
         display_name="Exactly once support",
-        width=Width.SHORT,
+        width=_SHORT,
     )
-    """required: records and offsets are written in transactions, or the configuration is refused."""
+    """required: records and offsets are written in transactions, or the configuration is rejected."""
     transaction_boundary: str = option(
         _WORD,
         default="poll",
         check=one_of("poll", "interval", "connector"),
         group="Exactly Once Support",
         display_name="Transaction Boundary",
-        width=Width.SHORT,
+        width=_SHORT,
     )
-    """What is written in one transaction: what one poll brought, what came in an interval, or as the source says."""
+    """The extent of a transaction: the records of one poll, those of an interval, or as the source defines it."""
     transaction_boundary_interval_ms: int | None = option(
         optional(LONG),
         default=None,
         check=at_least(1),
-        importance=Importance.LOW,
+        importance=_LOW,
         group="Exactly Once Support",
         display_name="Transaction boundary interval",
-        width=Width.SHORT,
+        width=_SHORT,
     )
-    """That interval; not set: the worker's offset.flush.interval.ms."""
+    """The interval; not set: the worker's offset.flush.interval.ms."""
     offsets_storage_topic: str | None = option(
         optional(STRING),
         default=None,
         check=not_empty(),
-        importance=Importance.LOW,
+        importance=_LOW,
         group="offsets.topic",
         display_name="Offsets topic",
-        width=Width.LONG,
+        width=_LONG,
     )
-    """A topic of its own for this connector's offsets; not set: the worker's."""
+    """A separate topic for this connector's offsets; not set: the worker's."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Topics that are created need numbers."""
+        """The group default is implicit."""
         yield from super().problems()
         if "default" in self.topic_creation_groups:
             yield Problem(
                 "topic.creation.groups",
                 "Invalid value default for configuration topic.creation.groups: "
-                "the group default is always there and not listed",
+                "the group default always exists and must not be listed",
             )
 
 
@@ -283,48 +243,37 @@ class SinkConnectorConfig(ConnectorConfig):
     """Options of every sink."""
 
     topics: tuple[str, ...] = option(
-        LIST, default=(), importance=Importance.HIGH, group=_COMMON, width=Width.LONG, display_name="Topics"
+        LIST, default=(), importance=_HIGH, group=_COMMON, width=_LONG, display_name="Topics"
     )
     """The topics to consume, separated by commas."""
     topics_regex: str = option(
-        STRING, default="", importance=Importance.HIGH, group=_COMMON, width=Width.LONG, display_name="Topics regex"
+        STRING, default="", importance=_HIGH, group=_COMMON, width=_LONG, display_name="Topics regex"
     )
-    """A regular expression; topics whose whole name it matches are consumed."""
+    """A regular expression for the whole names of the topics to consume."""
     errors_put_bisect_enable: bool = option(
-        BOOLEAN, default=True, group=_ERRORS, display_name="Find Bad Records in Batches", width=Width.SHORT
+        BOOLEAN, default=True, group=_ERRORS, display_name="Find Bad Records in Batches", width=_SHORT
     )
-    """Whether a batch that the other side refuses is split until the bad records are found (errors.tolerance=all)."""
+    """Whether a batch that the sink rejects is split until the bad records are found (errors.tolerance=all)."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Exactly one way to name topics, and no circle through the dead letters."""
+        """Exactly one way to name topics, and the sink does not consume its own dead letters."""
         yield from super().problems()
-        if bool(self.topics) == bool(self.topics_regex):
-            told = (
-                "Must configure one of topics or topics.regex"
-                if not self.topics
-                else ("topics and topics.regex are mutually exclusive options, but both are set.")
-            )
-            yield Problem("topics" if not self.topics else "topics.regex", told)
-        if self.topics_regex and (fault := _pattern_fault(self.topics_regex)):
-            yield Problem("topics.regex", f"Invalid value {self.topics_regex} for configuration topics.regex: {fault}")
-        elif (dead := self.errors_deadletterqueue_topic_name.strip()) and self._reads(dead):
-            yield Problem("errors.deadletterqueue.topic.name", f"The DLQ topic '{dead}' may not be {self._circle}")
-
-    @property
-    def _circle(self) -> str:
-        """How a topic of dead letters is among those that are read, in Kafka Connect's words."""
-        if self.topics:
-            return f"included in the list of topics ('topics=[{', '.join(self.topics)}]') consumed by the connector"
-        return f"matched by the regex for the topics ('topics.regex={self.topics_regex}') consumed by the connector"
-
-    def _reads(self, topic: str) -> bool:
-        return topic in self.topics or bool(self.topics_regex and re.fullmatch(self.topics_regex, topic))
-
-
-def _pattern_fault(pattern: str) -> str | None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return f"Invalid regex: {error}"
-    return None
+        if not self.topics and not self.topics_regex:
+            yield Problem("topics", "Must configure one of topics or topics.regex")
+        elif self.topics and self.topics_regex:
+            message = "topics and topics.regex are mutually exclusive options, but both are set."
+            yield Problem("topics.regex", message)
+        try:
+            pattern = re.compile(self.topics_regex)
+        except re.error as error:
+            start = f"Invalid value {self.topics_regex} for configuration topics.regex"
+            yield Problem("topics.regex", f"{start}: Invalid regex: {error}")
+            return
+        dead = self.errors_deadletterqueue_topic_name.strip()
+        if dead and (dead in self.topics or (self.topics_regex and pattern.fullmatch(dead))):
+            consumed = f"matched by the regex for the topics ('topics.regex={self.topics_regex}')"
+            if self.topics:
+                consumed = f"included in the list of topics ('topics=[{', '.join(self.topics)}]')"
+            message = f"The DLQ topic '{dead}' may not be {consumed} consumed by the connector"
+            yield Problem("errors.deadletterqueue.topic.name", message)

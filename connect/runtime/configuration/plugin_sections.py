@@ -1,4 +1,4 @@
-"""Options that depend on what else is configured: those of transforms, predicates, converters and groups of topics."""
+"""Options that depend on other options: those of transforms, predicates, converters and groups of topics."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -29,26 +29,26 @@ _CONVERTERS: Final = ("header.converter", "key.converter", "value.converter")
 
 
 class Part(NamedTuple):
-    """One plugin that the configuration names: its options, what was given, and what is wrong with naming it."""
+    """One plugin that the configuration names: its options, their values, and problems with the name itself."""
 
     key: str
     section: Section
     values: Mapping[str, str]
     problems: list[Problem]
     build: Callable[[], Iterable[Problem]]
-    """Make the plugin and throw it away: raises ConnectError when it cannot work with these values."""
+    """Make the plugin and discard it: raises ConnectError when it does not accept these values."""
 
 
 def stage_sections(config: Mapping[str, str], plugins: Plugins) -> Iterable[Part]:
-    """The transforms, then the predicates, in the order in which they are listed."""
-    for alias in _listed(config, "transforms"):
+    """The transforms, then the predicates, in the order of the configuration."""
+    for alias in _names_in(config, "transforms"):
         yield from _stage("transforms", alias, config, plugins.transforms)
-    for alias in _listed(config, "predicates"):
+    for alias in _names_in(config, "predicates"):
         yield from _stage("predicates", alias, config, plugins.predicates)
 
 
 def converter_sections(config: Mapping[str, str], plugins: Plugins) -> Iterable[Part]:
-    """The converters that the connector names itself; those of the worker are the operator's affair."""
+    """The converters that the connector names; those of the worker are the operator's responsibility."""
     for key in _CONVERTERS:
         if key in config:
             name = config[key].strip()
@@ -58,7 +58,7 @@ def converter_sections(config: Mapping[str, str], plugins: Plugins) -> Iterable[
                 plugin = family.find(name)
             except ConfigError as error:
                 empty = Section(options={})
-                yield Part(key, empty, values, [_not_found(key, name, error)], _nothing)
+                yield Part(key, empty, values, [_not_found(key, name, error)], tuple)
             else:
                 section = section_of(plugin.config_class, prefix=f"{key}.")
                 options = {} if key == "header.converter" else {"is_key": key == "key.converter"}
@@ -66,13 +66,13 @@ def converter_sections(config: Mapping[str, str], plugins: Plugins) -> Iterable[
 
 
 def topic_creation_section(config: Mapping[str, str], settings: ConnectSettings) -> Section | None:
-    """The options of topics that a source creates; None when it creates none, or when its groups are wrong."""
+    """The options for topics that a source creates; None when it creates none, or when its groups are invalid."""
     uses = any(key.startswith("topic.creation.") for key in config)
-    named = [part for part in config.get("topic.creation.groups", "").split(",") if part.strip()]
-    if not (uses and settings.topic_creation_enable) or len(named) > len(_listed(config, "topic.creation.groups")):
+    given = [part for part in config.get("topic.creation.groups", "").split(",") if part.strip()]
+    if not (uses and settings.topic_creation_enable) or len(given) > len(_names_in(config, "topic.creation.groups")):
         return None
     options = dict(_numbers("default", is_required=True))
-    for group in _listed(config, "topic.creation.groups"):
+    for group in _names_in(config, "topic.creation.groups"):
         for part in ("include", "exclude"):
             key = f"topic.creation.{group}.{part}"
             options[key] = _option(key, LIST, default=(), check=_PATTERNS, group=f"Topic Creation: {group}")
@@ -85,16 +85,14 @@ def _stage(kind: str, alias: str, config: Mapping[str, str], family: Family[Any]
     group = f"{kind.capitalize()}: {alias}"
     key, values = f"{prefix}type", _below(config, prefix)
     known = tuple(name_of(plugin) for plugin in family.all())
-    yield Part(
-        key, _own_section(kind, alias, group, known), values, _reference_problems(kind, prefix, config), _nothing
-    )
+    yield Part(key, _own_section(kind, alias, group, known), values, _reference_problems(kind, prefix, config), tuple)
     name = values.get("type", "").strip()
     if not name:
         return
     try:
         plugin = family.find(name)
     except ConfigError as error:
-        yield Part(key, Section(options={}), values, [_not_found(key, name, error)], _nothing)
+        yield Part(key, Section(options={}), values, [_not_found(key, name, error)], tuple)
         return
     own = {key: value for key, value in values.items() if key not in ("type", "predicate", "negate")}
     section = section_of(plugin.config_class, prefix=prefix, group=group, order=3 if kind == "transforms" else 1)
@@ -119,15 +117,13 @@ def _reference_problems(kind: str, prefix: str, config: Mapping[str, str]) -> li
         return []
     negate, predicate = f"{prefix}negate", f"{prefix}predicate"
     if predicate not in config:
-        told = (
-            f"Config '{negate}' was provided but there is no config '{predicate}' defining a predicate to be negated."
-        )
-        return [Problem(negate, told)] if negate in config else []
-    named, known = config[predicate].strip(), _listed(config, "predicates")
+        start = f"Config '{negate}' was provided but there is no config '{predicate}'"
+        return [Problem(negate, f"{start} defining a predicate to be negated.")] if negate in config else []
+    named, known = config[predicate].strip(), _names_in(config, "predicates")
     if named in known:
         return []
-    told = f"Invalid value {named} for configuration {predicate}: must be one of predicates={','.join(known)}"
-    return [Problem(predicate, told)]
+    start = f"Invalid value {named} for configuration {predicate}"
+    return [Problem(predicate, f"{start}: must be one of predicates={','.join(known)}")]
 
 
 def _not_found(key: str, name: str, error: ConfigError) -> Problem:
@@ -145,11 +141,7 @@ def _builder(plugin: Any, values: Mapping[str, str], **options: bool) -> Callabl
     return build
 
 
-def _nothing() -> Iterable[Problem]:
-    return ()
-
-
-def _listed(config: Mapping[str, str], key: str) -> list[str]:
+def _names_in(config: Mapping[str, str], key: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in config.get(key, "").split(",") if part.strip()))
 
 
@@ -169,10 +161,10 @@ def _option(key: str, kind: Any, *, default: Any = REQUIRED, group: str, **more:
 
 
 _CREATION_HELP: Final[Mapping[str, str]] = {
-    "include": "Regular expressions; topics whose whole name one of them matches are created as this group says.",
-    "exclude": "Regular expressions; topics whose whole name one of them matches are not of this group.",
-    "factor": "How many copies of the topics of this group; -1 for the cluster's default.",
-    "partitions": "How many partitions the topics of this group get; -1 for the cluster's default.",
+    "include": "Regular expressions; topics whose whole name matches one of them belong to this group.",
+    "exclude": "Regular expressions; topics whose whole name matches one of them do not belong to this group.",
+    "factor": "The replication factor of the topics of this group; -1 for the cluster's default.",
+    "partitions": "The number of partitions of the topics of this group; -1 for the cluster's default.",
 }
 
 

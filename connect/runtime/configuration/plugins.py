@@ -1,4 +1,4 @@
-"""Finds the classes that configurations name: built-in ones, and those that installed packages bring."""
+"""Finds the classes that configurations name: built-in ones, and those of installed packages."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -33,13 +33,13 @@ class PluginInfo(msgspec.Struct, frozen=True, kw_only=True, rename={"name": "cla
 
 
 def name_of(plugin: type) -> str:
-    """The name that a plugin is shown under: Kafka Connect's where it has one, else that of the Python class."""
+    """The displayed name of a plugin: Kafka Connect's if it has one, else that of the Python class."""
     aliases: tuple[str, ...] = getattr(plugin, "aliases", ())
     return aliases[0] if aliases else _python_name(plugin)
 
 
 class Family(Generic[P]):
-    """All plugins of one kind. What packages bring is imported when it is asked for, since it may be large."""
+    """All plugins of one kind. Those of packages are imported on demand, since they may be large."""
 
     def __init__(self, kind: type[P], *, suffix: str, built_in: Iterable[type[P]] = (), group: str) -> None:
         self._kind = kind
@@ -50,21 +50,30 @@ class Family(Generic[P]):
         self._lock = RLock()
 
     def find(self, name: str) -> type[P]:
-        """The class of that name: in full, its last part, or that without the suffix; ConfigError when unknown."""
+        """The class by its full name, its last part, or that without the suffix; ConfigError when unknown."""
         with self._lock:
             found = self._by_full_name(name)
             if found is None:
-                self._load(self._likely(name))
+                # First those whose class is probably the one of that full name, so that others need not be imported.
+                likely = self._shorten(name)
+                points = self._not_loaded
+                self._load([point for point in points if likely in map(self._shorten, (point.name, point.attr))])
                 found = self._by_full_name(name)
             if found is None:
                 self._load(list(self._not_loaded))
                 found = self._by_full_name(name) or self._by_short_name(name)
             if found is None:
-                raise ConfigError(self._unknown(name))
+                kind = self._kind.__name__
+                known = ", ".join(sorted(map(name_of, self._loaded)))
+                broken = "".join(f"; {point} cannot be loaded: {reason}" for point, reason in self._broken.items())
+                raise ConfigError(
+                    f"Failed to find any class that implements {kind} and which name matches {name}, "
+                    f"available {kind.lower()}s are: {known}{broken}"
+                )
             return found
 
     def all(self) -> list[type[P]]:
-        """Every class, in the order of the names that they are shown under."""
+        """Every class, in the order of their displayed names."""
         with self._lock:
             self._load(list(self._not_loaded))
             return sorted(self._loaded, key=name_of)
@@ -78,7 +87,7 @@ class Family(Generic[P]):
             preferred = [plugin for plugin in found if self._is_short(name, name_of(plugin))]
             found = preferred or found
         if len(found) > 1:
-            # What comes with Kafka has its short names from before others were there.
+            # Kafka's own plugins take precedence.
             found = [plugin for plugin in found if name_of(plugin).startswith("org.apache.kafka.")] or found
         if len(found) > 1:
             raise ConfigError(
@@ -88,16 +97,10 @@ class Family(Generic[P]):
         return found[0] if found else None
 
     def _is_short(self, name: str, full: str) -> bool:
-        return name in (simple := _simple(full), simple.removesuffix(self._suffix))
+        return name in (full.rpartition(".")[2], self._shorten(full))
 
-    def _likely(self, name: str) -> list[EntryPoint]:
-        """Those whose class is probably the one of that full name, so that others need not be imported."""
-        short = _simple(name).removesuffix(self._suffix)
-        return [
-            point
-            for point in self._not_loaded
-            if short in (point.name.removesuffix(self._suffix), _simple(point.attr).removesuffix(self._suffix))
-        ]
+    def _shorten(self, full: str) -> str:
+        return full.rpartition(".")[2].removesuffix(self._suffix)
 
     def _load(self, points: Sequence[EntryPoint]) -> None:
         for point in points:
@@ -105,26 +108,17 @@ class Family(Generic[P]):
             try:
                 loaded = point.load()
                 if not (isinstance(loaded, type) and issubclass(loaded, self._kind)):
-                    raise TypeError(f"{point.value} is no {self._kind.__name__}")
-            except Exception as error:  # noqa: BLE001 - one package that is broken must not take the others with it
+                    raise TypeError(f"{point.value} is not a {self._kind.__name__}")
+            except Exception as error:  # noqa: BLE001 - a broken package must not affect the others
                 self._broken[point.name] = reason = f"{type(error).__name__}: {error}"
                 log.warning("plugin cannot be loaded", extra={"plugin": point.value, "reason": reason})
             else:
                 self._loaded.append(loaded)
 
-    def _unknown(self, name: str) -> str:
-        kind = self._kind.__name__
-        known = ", ".join(sorted(map(name_of, self._loaded)))
-        broken = "".join(f"; {point} cannot be loaded: {reason}" for point, reason in self._broken.items())
-        return (
-            f"Failed to find any class that implements {kind} and which name matches {name}, "
-            f"available {kind.lower()}s are: {known}{broken}"
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugins:
-    """Every connector, converter, transform and predicate that this worker knows."""
+    """All connectors, converters, transforms and predicates of this worker."""
 
     connectors: Family[Connector]
     converters: Family[Converter]
@@ -167,32 +161,12 @@ class Plugins:
             own_version=version("caudal"),
         )
 
-    def connector(self, name: str) -> type[Connector]:
-        """The connector of that name."""
-        return self.connectors.find(name)
-
-    def converter(self, name: str) -> type[Converter]:
-        """The converter of that name."""
-        return self.converters.find(name)
-
-    def header_converter(self, name: str) -> type[HeaderConverter]:
-        """The header converter of that name."""
-        return self.header_converters.find(name)
-
-    def transform(self, name: str) -> type[Transform]:
-        """The transform of that name."""
-        return self.transforms.find(name)
-
-    def predicate(self, name: str) -> type[Predicate]:
-        """The predicate of that name."""
-        return self.predicates.find(name)
-
-    def listed(self, *, connectors_only: bool) -> list[PluginInfo]:
-        """Plugins in the order of Kafka Connect: sinks, sources, then transforms, predicates and converters."""
+    def infos(self, *, connectors_only: bool) -> list[PluginInfo]:
+        """All plugins in Kafka Connect's order: sinks, sources, then transforms, predicates and converters."""
         connectors = self.connectors.all()
         sinks = [plugin for plugin in connectors if issubclass(plugin, SinkConnector)]
-        listed = [self._info(plugin, "sink") for plugin in sinks]
-        listed += [self._info(plugin, "source") for plugin in connectors if plugin not in sinks]
+        infos = [self._info(plugin, "sink") for plugin in sinks]
+        infos += [self._info(plugin, "source") for plugin in connectors if plugin not in sinks]
         if not connectors_only:
             others: dict[str, Family[Any]] = {
                 "transformation": self.transforms,
@@ -200,11 +174,11 @@ class Plugins:
                 "converter": self.converters,
                 "header_converter": self.header_converters,
             }
-            listed += [self._info(plugin, kind) for kind, family in others.items() for plugin in family.all()]
-        return listed
+            infos += [self._info(plugin, kind) for kind, family in others.items() for plugin in family.all()]
+        return infos
 
     def version_of(self, plugin: type) -> str:
-        """The version that a plugin tells of itself; ours is the worker's."""
+        """The version of a plugin; that of the worker unless the plugin has its own."""
         return getattr(plugin, "version", None) or self.own_version
 
     def _info(self, plugin: type, kind: str) -> PluginInfo:
@@ -217,7 +191,3 @@ def _full_names(plugin: type) -> tuple[str, ...]:
 
 def _python_name(plugin: type) -> str:
     return f"{plugin.__module__}.{plugin.__qualname__}"
-
-
-def _simple(full: str) -> str:
-    return full.rpartition(".")[2]

@@ -1,8 +1,8 @@
-"""Checks a connector's configuration before anything is started, and tells all that is wrong with it at once.
+"""Validates a connector's configuration before anything is started, and reports all errors at once.
 
-The order of work is Kafka Connect's: placeholders are filled in, then come the keys of every source or sink, the
-connector's own, those of its transforms and predicates, of its converters, and what it overrides of Kafka's clients.
-What was filled in is checked but never shown: answers and errors tell the placeholder.
+The order is Kafka Connect's: placeholders are resolved, then come the keys of every source or sink, the connector's
+own, those of its transforms and predicates, of its converters, and its overrides for Kafka clients. Resolved values are
+checked but never shown: responses and errors contain the placeholder.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from connect.api.config import HIDDEN, Config, Problem
+from connect.api.config import HIDDEN, Problem
 from connect.api.connector import Connector
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.sink import SinkConnector
@@ -24,15 +24,15 @@ from connect.runtime.configuration.config_infos import (
     ConfigWarning,
     KeyInfo,
     ValueInfo,
-    checked,
+    check_section,
     definitions,
     groups_of,
     section_of,
 )
-from connect.runtime.configuration.config_providers import ConfigProviders, concealed
+from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.configuration.plugin_sections import converter_sections, stage_sections, topic_creation_section
-from connect.runtime.configuration.plugins import Plugins, name_of
+from connect.runtime.configuration.plugins import Family, Plugins, name_of
 from connect.runtime.errors import BadRequest
 from connect.settings import ConnectSettings
 
@@ -42,52 +42,48 @@ _NULL: Final = "Null value can not be supplied as the configuration value."
 _SEE_ALSO: Final = (
     "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
 )
+_CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
 _SECRET_PARTS: Final = ("password", "secret", "jaas", "key.pem", "keystore.key", "token", "credential")
 
 
 class Validation:
-    """What is right and wrong with a configuration."""
+    """The result of validating a configuration."""
 
     def __init__(self, infos: ConfigInfos) -> None:
         self.infos = infos
 
     @property
     def error_count(self) -> int:
-        """How many things are wrong."""
+        """The number of errors."""
         return self.infos.error_count
 
     @property
-    def first_errors(self) -> list[str]:
-        """What is wrong, in the order of the keys."""
-        return [told for info in self.infos.configs for told in info.value.errors]
-
-    @property
-    def message(self) -> str:
-        """All that is wrong, as it is told to who wanted to create or change a connector."""
-        start = f"Connector configuration is invalid and contains the following {self.error_count} error(s):"
-        return "\n".join([start, *self.first_errors, _SEE_ALSO])
+    def errors(self) -> list[str]:
+        """The errors, in the order of the keys."""
+        return [error for info in self.infos.configs for error in info.value.errors]
 
     def require(self) -> None:
-        """BadRequest when something is wrong."""
+        """Raise BadRequest with all errors, if there are any."""
         if self.error_count:
-            raise BadRequest(self.message)
+            start = f"Connector configuration is invalid and contains the following {self.error_count} error(s):"
+            raise BadRequest("\n".join([start, *self.errors, _SEE_ALSO]))
 
 
 def validate(
     config: Mapping[str, str | None], *, plugins: Plugins, providers: ConfigProviders, settings: ConnectSettings
 ) -> Validation:
-    """Check a configuration. BadRequest only when it names no connector that this worker knows."""
+    """Validate a configuration; BadRequest only when it names no connector that this worker has."""
     given = {key: value for key, value in config.items() if value is not None}
-    resolved, unresolved = _resolved(given, providers)
+    resolved, unresolved = _resolve(given, providers)
     name = resolved.get("connector.class", "").strip()
     if not name:
         raise BadRequest(f"Connector config {{{', '.join(config)}}} contains no connector type")
     try:
-        connector = plugins.connector(name)
+        connector = plugins.connectors.find(name)
     except ConfigError as error:
         raise BadRequest(str(error)) from None
     work = _Work(config=resolved, connector=connector, plugins=plugins, settings=settings)
-    sheet = _Sheet(_checked_parts(work))
+    sheet = _Sheet(_check_values(work))
     for key in (key for key, value in config.items() if value is None):
         sheet.replace_errors(key, _NULL)
     for problem in unresolved:
@@ -99,12 +95,12 @@ def validate(
 
 
 def definition_class(connector: type[Connector]) -> type[ConnectorConfig]:
-    """The options that every connector of this kind has."""
+    """The options of every source, or of every sink."""
     return SinkConnectorConfig if issubclass(connector, SinkConnector) else SourceConnectorConfig
 
 
 def plugin_keys(plugin: type[Any]) -> list[KeyInfo]:
-    """What the keys of a plugin mean: its own, then those that every connector of its kind has."""
+    """The definitions of a plugin's keys: its own, then those that every connector of its kind has."""
     keys = {key.name: key for key in definitions(section_of(plugin.config_class))}
     if issubclass(plugin, Connector):
         for key in definitions(section_of(definition_class(plugin))):
@@ -120,7 +116,7 @@ class _Work(NamedTuple):
 
 
 class _Sheet:
-    """Every key once, in the order in which it is shown."""
+    """Every key once, in display order."""
 
     def __init__(self, infos: Iterable[ConfigInfo]) -> None:
         self._by_name: dict[str, ConfigInfo] = {}
@@ -137,8 +133,8 @@ class _Sheet:
     def names(self) -> list[str]:
         return list(self._by_name)
 
-    def is_right(self, names: Iterable[str]) -> bool:
-        """Whether nothing is wrong with any of these keys."""
+    def is_valid(self, names: Iterable[str]) -> bool:
+        """Whether none of these keys has an error."""
         return not any(self._by_name[name].value.errors for name in names if name in self._by_name)
 
     def add(self, problem: Problem) -> None:
@@ -149,14 +145,14 @@ class _Sheet:
         self._value(key).errors = [message]
 
     def hide(self, given: Mapping[str, str], resolved: Mapping[str, str], secrets: Mapping[str, str]) -> None:
-        """Show placeholders, not what they stand for: neither as values nor inside of errors."""
+        """Show placeholders instead of resolved values, also within errors."""
         for info in self._by_name.values():
             value = info.value
-            value.errors = [concealed(told, secrets) for told in value.errors]
+            value.errors = [conceal(error, secrets) for error in value.errors]
             if value.name in given and resolved.get(value.name, given[value.name]) != given[value.name]:
                 value.value = HIDDEN if value.value == HIDDEN else given[value.name]
                 shown, start = given[value.name], f"Invalid value {resolved[value.name]} for"
-                value.errors = [told.replace(start, f"Invalid value {shown} for") for told in value.errors]
+                value.errors = [error.replace(start, f"Invalid value {shown} for") for error in value.errors]
 
     def result(self, name: str, *, warnings: list[ConfigWarning]) -> ConfigInfos:
         infos = list(self._by_name.values())
@@ -167,8 +163,8 @@ class _Sheet:
         return self._by_name.setdefault(key, ConfigInfo(value=ValueInfo(name=key))).value
 
 
-def _resolved(given: Mapping[str, str], providers: ConfigProviders) -> tuple[dict[str, str], list[Problem]]:
-    """Placeholders filled in, key by key, so that one that cannot be does not hide what else is wrong."""
+def _resolve(given: Mapping[str, str], providers: ConfigProviders) -> tuple[dict[str, str], list[Problem]]:
+    """Resolve placeholders key by key, so that one that fails does not hide other errors."""
     resolved, problems = {}, []
     for key, value in given.items():
         try:
@@ -178,111 +174,93 @@ def _resolved(given: Mapping[str, str], providers: ConfigProviders) -> tuple[dic
     return resolved, problems
 
 
-def _checked_parts(work: _Work) -> Iterator[ConfigInfo]:
+def _check_values(work: _Work) -> Iterator[ConfigInfo]:
     config, framework = work.config, definition_class(work.connector)
-    for info in checked(section_of(framework), config):
-        _recommend(info.value, work.plugins)
-        yield _with_default(info, work)
+    for info in check_section(section_of(framework), config):
+        if info.value.name in _CONVERTERS and info.definition is not None:
+            _fill_in_converter(info, info.definition, work)
+        yield info
     creation = topic_creation_section(config, work.settings) if issubclass(work.connector, SourceConnector) else None
     if creation:
-        yield from checked(creation, config)
+        yield from check_section(creation, config)
     for stage in stage_sections(config, work.plugins):
-        yield from checked(stage.section, stage.values)
-    yield from checked(section_of(work.connector.config_class), config)
+        yield from check_section(stage.section, stage.values)
+    yield from check_section(section_of(work.connector.config_class), config)
     for family in _families(work):
-        for key, value in client_overrides.overridden(family, config).items():
+        for key, value in client_overrides.overrides_of(family, config).items():
             shown = HIDDEN if any(part in key for part in _SECRET_PARTS) else value
             yield ConfigInfo(value=ValueInfo(name=f"{family}.override.{key}", value=shown))
     for converter in converter_sections(config, work.plugins):
-        yield from checked(converter.section, converter.values)
+        yield from check_section(converter.section, converter.values)
 
 
-def _with_default(info: ConfigInfo, work: _Work) -> ConfigInfo:
-    """Converters that the connector does not name are the worker's."""
-    chosen = {
-        "key.converter": work.settings.key_converter,
-        "value.converter": work.settings.value_converter,
-        "header.converter": work.settings.header_converter,
-    }.get(info.value.name)
-    if chosen is None or info.definition is None:
-        return info
-    info.definition = msgspec.structs.replace(info.definition, default_value=chosen)
-    if info.value.name not in work.config:
-        info.value.value = chosen
-    return info
+def _fill_in_converter(info: ConfigInfo, definition: KeyInfo, work: _Work) -> None:
+    """Show the converters to choose from; the default is the worker's."""
+    name = info.value.name
+    family: Family[Any] = work.plugins.header_converters if name == "header.converter" else work.plugins.converters
+    info.value.recommended_values = [name_of(plugin) for plugin in family.all()]
+    of_worker: str = getattr(work.settings, name.replace(".", "_"))
+    info.definition = msgspec.structs.replace(definition, default_value=of_worker)
+    if name not in work.config:
+        info.value.value = of_worker
 
 
-def _recommend(value: ValueInfo, plugins: Plugins) -> None:
-    match value.name:
-        case "key.converter" | "value.converter":
-            value.recommended_values = [name_of(plugin) for plugin in plugins.converters.all()]
-        case "header.converter":
-            value.recommended_values = [name_of(plugin) for plugin in plugins.header_converters.all()]
-        case _:
-            pass
-
-
-# --- what is wrong with several values taken together ---
+# --- problems of several values in combination ---
 
 
 def _all_problems(work: _Work, sheet: _Sheet) -> Iterator[Problem]:
-    framework = definition_class(work.connector)
-    settled, _ = framework.read(work.config)
-    yield from _doubled(settled.problems())
-    yield from _name_problems(work)
-    yield from _exactly_once_problems(work, settled)
-    for part in [*stage_sections(work.config, work.plugins), *converter_sections(work.config, work.plugins)]:
-        yield from part.problems
-        names = [part.section.prefix + key for key in part.section.options]
-        if not part.problems and sheet.is_right(names):
-            yield from _attempt(part.build, part.key)
-    if sheet.is_right(work.connector.config_class.OPTIONS):
-        yield from _attempt(lambda: _connector_problems(work), "connector.class")
-    for family in _families(work):
-        yield from client_overrides.family_problems(family, work.settings, work.config)
-
-
-def _doubled(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """What is about topics and topics.regex together is told at both."""
-    for problem in problems:
+    common, _ = definition_class(work.connector).read(work.config)
+    for problem in common.problems():
         if problem.key in ("topics", "topics.regex") and not problem.message.startswith("Invalid value"):
+            # Kafka Connect reports a conflict between the two at both keys.
             yield Problem("topics", problem.message)
             yield Problem("topics.regex", problem.message)
         else:
             yield problem
+    yield from _name_problems(work)
+    yield from _exactly_once_problems(work, common)
+    for part in [*stage_sections(work.config, work.plugins), *converter_sections(work.config, work.plugins)]:
+        yield from part.problems
+        names = [part.section.prefix + key for key in part.section.options]
+        if not part.problems and sheet.is_valid(names):
+            yield from _attempt(part.build, part.key)
+    if sheet.is_valid(work.connector.config_class.OPTIONS):
+        yield from _attempt(lambda: _connector_problems(work), "connector.class")
+    for family in _families(work):
+        yield from client_overrides.problems(family, work.settings, work.config)
 
 
 def _name_problems(work: _Work) -> Iterator[Problem]:
     name, worker_group = work.config.get("name", ""), work.settings.group_id
     if controls := [str(ord(letter)) for letter in name if ord(letter) < ord(" ") or ord(letter) == 127]:
-        told = f"String may not contain control sequences but had the following ASCII chars: {', '.join(controls)}"
-        yield Problem("name", f"Invalid value {name} for configuration name: {told}")
+        reason = f"String may not contain control sequences but had the following ASCII chars: {', '.join(controls)}"
+        yield Problem("name", f"Invalid value {name} for configuration name: {reason}")
     if not issubclass(work.connector, SinkConnector):
         return
     overridden = work.config.get("consumer.override.group.id")
     if overridden == worker_group:
-        told = f"Consumer group {overridden} conflicts with Connect worker group {worker_group}"
-        yield Problem("consumer.override.group.id", told)
+        message = f"Consumer group {overridden} conflicts with Connect worker group {worker_group}"
+        yield Problem("consumer.override.group.id", message)
     elif overridden is None and f"connect-{name}" == worker_group:
-        told = f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"
-        yield Problem("name", told)
+        message = f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"
+        yield Problem("name", message)
 
 
-def _exactly_once_problems(work: _Work, settled: ConnectorConfig) -> Iterator[Problem]:
-    if not (isinstance(settled, SourceConnectorConfig) and issubclass(work.connector, SourceConnector)):
+def _exactly_once_problems(work: _Work, common: ConnectorConfig) -> Iterator[Problem]:
+    if not (isinstance(common, SourceConnectorConfig) and issubclass(work.connector, SourceConnector)):
         return
-    if settled.exactly_once_support == "required":
+    if common.exactly_once_support == "required":
         if work.settings.exactly_once_source_support in ("disabled", "preparing"):
             yield Problem("exactly.once.support", "This worker does not have exactly-once source support enabled.")
         if not work.connector.is_exactly_once:
-            told = "The connector does not support exactly-once semantics with the provided configuration."
-            yield Problem("exactly.once.support", told)
-    if settled.transaction_boundary == "connector" and not work.connector.defines_transactions:
-        told = (
+            message = "The connector does not support exactly-once semantics with the provided configuration."
+            yield Problem("exactly.once.support", message)
+    if common.transaction_boundary == "connector" and not work.connector.defines_transactions:
+        message = (
             "The connector does not support connector-defined transaction boundaries with the given configuration. "
             "Please reconfigure it to use a different transaction boundary definition."
         )
-        yield Problem("transaction.boundary", told)
+        yield Problem("transaction.boundary", message)
 
 
 def _connector_problems(work: _Work) -> list[Problem]:
@@ -291,18 +269,18 @@ def _connector_problems(work: _Work) -> list[Problem]:
 
 
 def _attempt(work: Callable[[], Iterable[Problem]], key: str) -> list[Problem]:
-    """What a plugin's own code says, or that it failed."""
+    """The problems that a plugin's own code reports, or its failure."""
     try:
         return list(work())
     except ConnectError as error:
         return [Problem(key, str(error))]
     except Exception as error:
-        log.exception("a plugin failed while its configuration was checked", extra={"key": key})
+        log.exception("a plugin failed while its configuration was validated", extra={"key": key})
         return [Problem(key, f"Failed to check {key}: {type(error).__name__}: {error}")]
 
 
 def _families(work: _Work) -> Iterator[client_overrides.Family]:
-    """The clients that the connector uses."""
+    """The kinds of clients that the connector uses."""
     is_sink = issubclass(work.connector, SinkConnector)
     has_dead_letters = bool(work.config.get("errors.deadletterqueue.topic.name", "").strip())
     creates_topics = not is_sink and any(key.startswith("topic.creation.") for key in work.config)
@@ -314,7 +292,7 @@ def _families(work: _Work) -> Iterator[client_overrides.Family]:
         yield "admin"
 
 
-# --- what works, but probably not as it was meant ---
+# --- warnings: what works, but probably not as intended ---
 
 
 def _warnings(work: _Work, sheet: _Sheet) -> Iterator[ConfigWarning]:
@@ -322,25 +300,28 @@ def _warnings(work: _Work, sheet: _Sheet) -> Iterator[ConfigWarning]:
     tolerates = config.get("errors.tolerance", "").strip() == "all"
     has_dead_letters = bool(config.get("errors.deadletterqueue.topic.name", "").strip())
     if tolerates and not has_dead_letters and config.get("errors.log.enable", "").strip().lower() != "true":
-        told = (
+        message = (
             "bad records are dropped without a trace: set errors.deadletterqueue.topic.name to keep them, "
             "or errors.log.enable=true to see them in the log"
         )
-        yield ConfigWarning(name="errors.tolerance", message=told)
-    if sheet.is_right(work.connector.config_class.OPTIONS):
+        yield ConfigWarning(name="errors.tolerance", message=message)
+    if sheet.is_valid(work.connector.config_class.OPTIONS):
         for advice in _attempt(
             lambda: work.connector.advise(work.connector.config_class.read(config)[0]), "connector.class"
         ):
             yield ConfigWarning(name=advice.key, message=advice.message)
     for key in config:
-        if told := _unknown(key, work, sheet):
-            yield ConfigWarning(name=key, message=told)
+        if warning := _unknown_key_warning(key, work, sheet):
+            yield ConfigWarning(name=key, message=warning)
 
 
-def _unknown(key: str, work: _Work, sheet: _Sheet) -> str:
-    if key in sheet or key in _aliases(work.connector.config_class) or key.startswith(_prefixes(work.connector)):
+def _unknown_key_warning(key: str, work: _Work, sheet: _Sheet) -> str:
+    config_class = work.connector.config_class
+    aliases = {alias for option in config_class.OPTIONS.values() for alias in option.aliases}
+    # Below PREFIXES a connector reads any key (`Config.below`).
+    if key in sheet or key in aliases or key.startswith(tuple(getattr(config_class, "PREFIXES", ()))):
         return ""
-    for converter in ("key.converter", "value.converter", "header.converter"):
+    for converter in _CONVERTERS:
         if key.startswith(f"{converter}."):
             return "" if converter in work.config else f"has no effect unless {converter} is set in this connector, too"
     for family in client_overrides.FAMILIES:
@@ -348,12 +329,3 @@ def _unknown(key: str, work: _Work, sheet: _Sheet) -> str:
             return f"has no effect: this connector uses no {family}"
     close = difflib.get_close_matches(key, sheet.names, n=1)
     return f"unknown configuration; did you mean {close[0]}?" if close else "unknown configuration: it has no effect"
-
-
-def _aliases(config_class: type[Config]) -> set[str]:
-    return {alias for option in config_class.OPTIONS.values() for alias in option.aliases}
-
-
-def _prefixes(connector: type[Connector]) -> tuple[str, ...]:
-    """Prefixes below which a connector reads whatever is given (`Config.below`), where its options say so."""
-    return tuple(getattr(connector.config_class, "PREFIXES", ()))

@@ -1,1 +1,1 @@
-"""What happens to records that fail."""
+"""Records that fail: error policy and dead letters."""

@@ -1,4 +1,4 @@
-"""Records that failed, written to a topic of their own."""
+"""Writes failed records to the dead-letter topic."""
 
 import logging
 from collections.abc import Callable
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 _UNSETTLED_MAX = 10_000
 _DEFAULTS = {"message.timeout.ms": 0, "message.max.bytes": 100_000_000}
-"""A cluster that is away comes back: nothing is given up meanwhile. How large a record may be, it decides itself."""
+"""Never give up, since the cluster comes back; the cluster decides how large a record may be."""
 _SETTLE_SECONDS = 1.0
 _NO_RETENTION = {"retention.ms": "-1"}
-"""A dead letter has the time of its record, which may be long ago: retention by time would delete it at once."""
+"""A dead letter has the timestamp of its record, which may be old: retention by time would delete it at once."""
 
 
 class DeadLetters(DeadLetterWriter):
-    """Writes dead letters of one task; offsets may be committed only after `settle`."""
+    """Writes the dead letters of one task; commit offsets only after `settle`."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class DeadLetters(DeadLetterWriter):
         self._unsettled: list[Batch] = []
 
     def ensure_topic(self) -> None:
-        """Create the topic unless it exists; ConnectError when that is refused. Comes before any record."""
+        """Create the topic unless it exists; ConnectError when that is refused. Call it before the first record."""
         admin = Admin(self._admin_settings)
         try:
             if self.topic not in admin.topic_names():
@@ -69,7 +69,7 @@ class DeadLetters(DeadLetterWriter):
 
     @override
     def write(self, record: FailedRecord, failure: Failure, counters: TaskCounters) -> None:
-        """Send a dead letter; `settle` waits until it has arrived."""
+        """Send a dead letter; `settle` waits for its acknowledgement."""
         if self._producer is None:
             self._producer = BatchProducer(self._producer_settings, defaults=_DEFAULTS)
         letter = self._format.format(record, failure)
@@ -79,7 +79,7 @@ class DeadLetters(DeadLetterWriter):
             self.settle(counters)
 
     def settle(self, counters: TaskCounters) -> None:
-        """Wait until every dead letter is safe; ConnectError when one is not: its record must not be lost."""
+        """Wait until all dead letters are acknowledged; ConnectError when one failed: its record must not be lost."""
         if self._producer is None or not self._unsettled:
             return
         while not self._producer.finish(self._unsettled, _SETTLE_SECONDS):
@@ -92,6 +92,6 @@ class DeadLetters(DeadLetterWriter):
             raise ConnectError(f"Could not write dead letters to topic {self.topic}: {failures[0]}")
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the producer."""
         if self._producer is not None:
             self._producer.close()

@@ -1,9 +1,7 @@
-"""What happens when a record fails: the one place that decides between trying again, skipping and stopping.
+"""Decides whether to retry, to skip a record or to stop when it fails; the pipelines carry the decision out.
 
-It returns its decision; the pipelines carry it out.
-
-`errors.tolerance=none` stops the task with the cause. `all` skips the record, which becomes a dead letter where a topic
-for them is named. Before either, what may pass is tried again for as long as `errors.retry.timeout` allows.
+`errors.tolerance=none` stops the task with the cause. `all` skips the record, which becomes a dead letter if there is a
+topic for them. Before either, retriable errors are retried for as long as `errors.retry.timeout` allows.
 """
 
 import logging
@@ -32,7 +30,7 @@ _clock = SystemClock()
 
 
 class Stage(StrEnum):
-    """What was being done."""
+    """The stage at which a record failed."""
 
     TASK_POLL = "TASK_POLL"
     TASK_PUT = "TASK_PUT"
@@ -45,7 +43,7 @@ class Stage(StrEnum):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a record was given up."""
+    """Why a record failed for good."""
 
     stage: Stage
     class_name: str
@@ -59,7 +57,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordFailed(Exception):
-    """A step failed for good: the record takes none of the steps that follow."""
+    """A step failed for good: the remaining steps are skipped."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure.error))
@@ -67,24 +65,24 @@ class RecordFailed(Exception):
 
 
 class ToleranceExceeded(ConnectError):
-    """A record failed, and no failure is tolerated."""
+    """A record failed, and errors are not tolerated."""
 
 
 class Decision(Enum):
-    """What becomes of a record that failed for good; its dead letter is written in either case."""
+    """What to do after a record failed for good; its dead letter is written in either case."""
 
     SKIP = "skip"
     STOP = "stop"
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """The step is tried again after a delay."""
+    """Retry the step after a delay."""
 
     delay_seconds: float
 
 
 class ErrorPolicy:
-    """Retries, tolerance, and the log; for the thread of one task."""
+    """Retries, tolerance and logging; for the thread of one task."""
 
     def __init__(
         self,
@@ -95,7 +93,7 @@ class ErrorPolicy:
         stopping: Stopping,
         patience_seconds: float = math.inf,
     ) -> None:
-        """`patience_seconds` is how long to try again what else is tried without end."""
+        """`patience_seconds` limits retries that would otherwise go on for ever."""
         self.tolerates = config.errors_tolerance == "all"
         self._verdict = Decision.SKIP if self.tolerates else Decision.STOP
         self._config = config
@@ -105,10 +103,10 @@ class ErrorPolicy:
         self._patience_seconds = patience_seconds
 
     def decide(self, error: Exception, *, attempts: int, elapsed_seconds: float) -> "Retry | Decision":
-        """What to do about a step that failed after so many attempts; RetriableError when patience is over."""
+        """What to do about a step that failed after some attempts; RetriableError when the patience is exhausted."""
         grown = _BACKOFF.delay(attempts - 1)
         if isinstance(error, Unavailable):
-            return self._retry_without_end(min(grown, _OUTAGE_DELAY_MAX_SECONDS), error, elapsed_seconds)
+            return self._retry_patiently(min(grown, _OUTAGE_DELAY_MAX_SECONDS), error, elapsed_seconds)
         timeout_ms = self._config.errors_retry_timeout
         left = math.inf if timeout_ms < 0 else timeout_ms / 1000 - elapsed_seconds
         if not isinstance(error, RetriableError) or left <= 0:
@@ -116,27 +114,27 @@ class ErrorPolicy:
         longest = self._config.errors_retry_delay_max_ms / 1000
         delay = grown if grown <= longest else random.uniform(0, longest)
         if timeout_ms < 0:
-            return self._retry_without_end(delay, error, elapsed_seconds)
+            return self._retry_patiently(delay, error, elapsed_seconds)
         return Retry(min(delay, left))
 
-    def _retry_without_end(self, delay_seconds: float, error: Exception, elapsed_seconds: float) -> "Retry":
+    def _retry_patiently(self, delay_seconds: float, error: Exception, elapsed_seconds: float) -> "Retry":
         left = self._patience_seconds - elapsed_seconds
         if left <= 0:
             raise RetriableError(f"It still fails after {elapsed_seconds:.0f} s: {error}") from error
         return Retry(min(delay_seconds, left))
 
     def attempt(self, stage: Stage, class_name: str, step: Callable[[], T], *, failed: Exception | None = None) -> T:
-        """The result of a step, tried again while that may help; `failed` is the error of an attempt made before.
+        """The result of a step, with retries; `failed` is the error of an earlier attempt.
 
-        Raises RecordFailed when it fails for good, Stopped when the task shall end, and RetriableError when patience is
-        over.
+        Raises RecordFailed when it fails for good, Stopped when the task is asked to stop, and RetriableError when the
+        patience is exhausted.
         """
         began, attempts = time.monotonic(), 1
         while True:
             if failed is None:
                 try:
                     return step()
-                except Exception as error:  # noqa: BLE001 - converters and transforms are anybody's code
+                except Exception as error:  # noqa: BLE001 - plugins may raise anything
                     failed = error
             self._counters.total_record_failures += 1
             decision = self.decide(failed, attempts=attempts, elapsed_seconds=time.monotonic() - began)
@@ -148,9 +146,9 @@ class ErrorPolicy:
             failed, attempts = None, attempts + 1
 
     def give_up(self, failure: Failure, record: object) -> "Decision":
-        """A record failed for good: log and count it, and return what is to become of it.
+        """A record failed for good: log and count it, and return the decision.
 
-        The log shows `str(record)`. The caller writes the dead letter, whatever the decision, and raises
+        The log shows `str(record)`. The caller writes the dead letter in either case, and raises
         `failure.exceeds_tolerance()` on STOP.
         """
         self._counters.last_error_timestamp = _clock.now_ms()

@@ -1,4 +1,4 @@
-"""A record that failed, and the dead letter it becomes: as it was read, with the reason in its headers."""
+"""A failed record and its dead letter: the record as it was read, with the reason in headers."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -18,7 +18,7 @@ _STACK_TRACE_MAX: Final = 32_000
 
 
 class FailedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it was read, and where."""
+    """A record as it was read, and its position."""
 
     topic: str
     partition: int | None
@@ -34,14 +34,14 @@ class FailedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeadLetterWriter(Protocol):
-    """Where dead letters go."""
+    """Takes dead letters."""
 
     def write(self, record: FailedRecord, failure: Failure, counters: TaskCounters) -> None:
-        """Make sure that the record is not lost."""
+        """Write a dead letter, so that the record is not lost."""
 
 
 class DeadLetterFormat:
-    """Formats the dead letters of one task; sends nothing."""
+    """Makes the dead letters of one task; sends nothing."""
 
     def __init__(self, config: ConnectorConfig, *, task: TaskId, conceal: Callable[[str], str] = str) -> None:
         """`conceal` removes secrets from a text."""

@@ -1,4 +1,4 @@
-"""The topic by which dead letters come back to their sink, and what its records say of themselves."""
+"""The topic through which dead letters return to their sink, and the headers of its records."""
 
 import hashlib
 import re
@@ -12,24 +12,24 @@ _COUNT, _TOPIC, _PARTITION, _OFFSET = (PREFIX + name for name in ("count", "topi
 
 _NAME_LENGTH_MAX: Final = 200
 _NAME: Final = re.compile(rf"[a-zA-Z0-9._-]{{1,{_NAME_LENGTH_MAX}}}")
-_ODD: Final = re.compile(r"[^a-zA-Z0-9._-]")
+_INVALID: Final = re.compile(r"[^a-zA-Z0-9._-]")
 
 
 def redrive_topic(connector: str) -> str:
-    """The topic of a connector; its sink reads it beside its own topics.
+    """The redrive topic of a connector; the sink reads it along with its own topics.
 
-    Connectors may have names that no topic may have: what is left of those is made unique by a digest.
+    Names of connectors may contain characters that topics may not: these are replaced, and a digest makes it unique.
     """
     if _NAME.fullmatch(connector):
         return f"connect-redrive-{connector}"
     digest = hashlib.sha256(connector.encode(errors="surrogatepass")).hexdigest()[:16]
-    return f"connect-redrive-{_ODD.sub('_', connector)[:_NAME_LENGTH_MAX]}-{digest}"
+    return f"connect-redrive-{_INVALID.sub('_', connector)[:_NAME_LENGTH_MAX]}-{digest}"
 
 
 def redriven_headers(
     headers: Sequence[Header], *, topic: str, partition: int | None, offset: int | None
 ) -> list[Header]:
-    """The headers of a record that is sent again, with the place where it was first read and how often it came back."""
+    """The headers of a redriven record, with its first position and how often it was redriven."""
     added: dict[str, str | None] = {
         _COUNT: str(redrive_count(headers) + 1),
         _TOPIC: topic,
@@ -41,18 +41,18 @@ def redriven_headers(
 
 
 def redrive_count(headers: Sequence[Header]) -> int:
-    """How often a record has come back."""
+    """How often a record was redriven."""
     text = _last(headers, _COUNT)
     return int(text) if text is not None and text.isdigit() else 0
 
 
 def first_topic(raw: IncomingRecord) -> str:
-    """The topic that a record which came back was first read from."""
+    """The topic that a redriven record was first read from."""
     return _last(raw.headers, _TOPIC) or raw.topic
 
 
 def first_place(raw: IncomingRecord) -> tuple[str, int | None, int | None]:
-    """Where a record was first read, should it have come back."""
+    """The position where a record was first read, also if it was redriven."""
     topic = _last(raw.headers, _TOPIC)
     if topic is None:
         return raw.topic, raw.partition, raw.offset

@@ -1,4 +1,4 @@
-"""Dead letters of sources: what the source had read, as JSON, so that it can be looked at and sent again."""
+"""Dead letters of sources: the source's record as JSON, so that it can be inspected and redriven."""
 
 from collections.abc import Mapping
 
@@ -25,11 +25,11 @@ class LetterBody(msgspec.Struct, kw_only=True, omit_defaults=True):
     source_partition: dict[str, Value] = {}
     source_offset: dict[str, Value] = {}
     unreadable: str | None = None
-    """What the source could not make a record of, or the words for a value that JSON cannot express."""
+    """Data that the source could not turn into a record, or a text for a value that JSON cannot express."""
 
 
 def failed_source_record(record: SourceRecord) -> FailedRecord:
-    """A record of a source that failed on its way to its topic."""
+    """The failed record for a source's record."""
     converter = JsonConverter(_WITH_SCHEMAS, is_key=False)
     body = LetterBody(
         topic=record.topic,
@@ -44,20 +44,20 @@ def failed_source_record(record: SourceRecord) -> FailedRecord:
         body.headers = [(h.key, _json(converter, record.topic, h.schema, h.value)) for h in record.headers]
     except ConnectError:
         body.unreadable = repr((record.key, record.value))
-    return _failed(record.topic, body, record.timestamp_ms)
+    return _failed_record(record.topic, body, record.timestamp_ms)
 
 
 def unreadable_source_data(
     data: bytes | str, *, topic: str, partition: Mapping[str, Value], offset: Mapping[str, Value]
 ) -> FailedRecord:
-    """What a source has read and could make no record of."""
+    """The failed record for data that a source could not turn into a record."""
     text = data if isinstance(data, str) else data.decode(errors="backslashreplace")
     body = LetterBody(topic=topic, source_partition=dict(partition), source_offset=dict(offset), unreadable=text)
-    return _failed(topic, body, None)
+    return _failed_record(topic, body, None)
 
 
 def record_of(letter: bytes) -> SourceRecord | None:
-    """The record in a dead letter; None when the source could make none of what it had read."""
+    """The record in a dead letter; None when the source could not turn its data into a record."""
     body = msgspec.json.decode(letter, type=LetterBody)
     if body.unreadable is not None:
         return None
@@ -82,7 +82,7 @@ def record_of(letter: bytes) -> SourceRecord | None:
     )
 
 
-def _failed(topic: str, body: LetterBody, timestamp_ms: int | None) -> FailedRecord:
+def _failed_record(topic: str, body: LetterBody, timestamp_ms: int | None) -> FailedRecord:
     return FailedRecord(
         topic=topic,
         partition=None,

@@ -1,1 +1,1 @@
-"""The worker that leads: connectors planned, tasks started, changes written."""
+"""The leader: plans connectors, starts tasks, writes changes."""

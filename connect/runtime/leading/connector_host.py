@@ -1,21 +1,25 @@
-"""One connector object: made, started, asked for tasks and stopped, whatever its author wrote."""
+"""One connector object: makes, starts and stops it, and has it plan its tasks."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from connect.api.connector import Connector
 from connect.api.errors import ConnectError
+from connect.api.sink import SinkConnector
+from connect.runtime.configuration.plugins import name_of
 from connect.runtime.leading.services import ParsedConnector
-from connect.runtime.leading.task_configs import stored_task_configs
 from connect.stores.configs import Config
 
 T = TypeVar("T")
+_RECOGNISED_LENGTH: Final = 6
+"""Shorter values may be equal by chance."""
+_TOPICS: Final = ("topics", "topics.regex")
 
 
 class ConnectorHost:
-    """Holds the object, and is its `ConnectorContext`. The methods run its author's code, which may hang."""
+    """Holds the object, and is its `ConnectorContext`. The methods run the author's code, which may hang."""
 
     def __init__(
         self,
@@ -31,24 +35,24 @@ class ConnectorHost:
         self._started: tuple[Connector, ParsedConnector] | None = None
 
     def start(self, parse: Callable[[], ParsedConnector]) -> None:
-        """Read the configuration, make the object and start it."""
+        """Parse the configuration, make the object and start it."""
         parsed = parse()
         connector = parsed.connector(parsed.connector.config_class.parse(parsed.resolved), self)
         self._started = connector, parsed
         connector.start()
         if self._stopping.is_set():
-            # It was given up while it hung: nothing else stops it.
+            # It was given up while it hung, so nothing else stops it.
             connector.stop()
 
     def task_configs(self) -> Sequence[Config]:
-        """What the tasks are to do, as it is stored."""
+        """The configurations of the tasks, for the config topic."""
         if self._started is None:
             raise ConnectError(f"Connector {self._name} was not started")
         connector, parsed = self._started
-        return stored_task_configs(list(connector.task_configs(parsed.settled.tasks_max)), parsed)
+        return stored_task_configs(list(connector.task_configs(parsed.common.tasks_max)), parsed)
 
     def stop(self) -> None:
-        """Stop the object; its requests are ignored from now on."""
+        """Stop the object, and ignore its requests from now on."""
         self._stopping.set()
         started, self._started = self._started, None
         if started is not None:
@@ -58,7 +62,7 @@ class ConnectorHost:
         """Ignore the object from now on: its code hangs."""
         self._stopping.set()
 
-    # --- what the connector may ask ---
+    # --- for the connector ---
 
     @property
     def name(self) -> str:
@@ -66,27 +70,55 @@ class ConnectorHost:
         return self._name
 
     def request_reconfiguration(self) -> None:
-        """Plan the tasks again."""
+        """Have the tasks planned again."""
         if not self._stopping.is_set():
             self._on_new_tasks(self)
 
     def fail(self, error: Exception) -> None:
-        """The connector cannot go on."""
+        """The connector cannot continue."""
         if not self._stopping.is_set():
             self._on_failure(self, error)
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, or less when the connector is to stop; True when it is."""
+        """Sleep, but only until the connector is asked to stop; True when it is."""
         return self._stopping.wait(seconds)
 
 
+def stored_task_configs(given: Sequence[Mapping[str, str]], parsed: ParsedConnector) -> list[Config]:
+    """The tasks that a connector planned, with placeholders instead of secrets; ConnectError when they are too many."""
+    common, raw = parsed.common, parsed.raw
+    if len(given) > common.tasks_max and common.tasks_max_enforce:
+        raise ConnectError(
+            f"The connector {raw.get('name', '')} has generated {len(given)} tasks, which is greater than "
+            f"{common.tasks_max}, the maximum number of tasks it is configured to create. This behaviour should be "
+            "considered a bug and is disallowed. If necessary, it can be permitted by reconfiguring the connector "
+            "with 'tasks.max.enforce' set to false; however, this option is deprecated."
+        )
+    # Kafka Connect's name of the task class, so that its workers can run the tasks that ours have planned.
+    task_class = getattr(parsed.connector, "task_class", None)
+    if task_class is None:
+        class_name = name_of(parsed.connector)
+    else:
+        class_name = getattr(task_class, "java_name", "") or f"{task_class.__module__}.{task_class.__qualname__}"
+    added = {"task.class": class_name}
+    if issubclass(parsed.connector, SinkConnector):
+        added |= {key: raw[key] for key in _TOPICS if raw.get(key)}
+    # Secrets must not go to the topic: resolved values are replaced by their placeholders.
+    filled = {key: text for key, text in parsed.resolved.items() if raw.get(key) != text}
+    by_value = {text: raw[key] for key, text in filled.items() if len(text) >= _RECOGNISED_LENGTH}
+    return [
+        {key: raw[key] if filled.get(key) == text else by_value.get(text, text) for key, text in config.items()} | added
+        for config in given
+    ]
+
+
 def make_connector(name: str, connector_class: type[Connector], config: Mapping[str, str]) -> Connector:
-    """A connector object that is never started: for its answers only."""
+    """A connector object that is never started, for questions only."""
     return connector_class(connector_class.config_class.parse(config), ConnectorHost(name))
 
 
 def call_within(seconds: float, work: Callable[[], T]) -> T:
-    """Run code that may hang; TimeoutError when it does, and its thread is left to itself."""
+    """Run code that may hang; TimeoutError when it does, and its thread is abandoned."""
     future: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Makes sure that tasks of an earlier time cannot write any more, before those that take over begin to read."""
+"""Fences earlier runs of tasks, so that they cannot write after new ones have started."""
 
 import logging
 
@@ -11,9 +11,9 @@ log = logging.getLogger(__name__)
 
 
 def fence(settings: ConnectSettings, config: dict[str, str], *, connector: str, tasks: int) -> None:
-    """Take over the transactional ids of so many tasks: what they have not committed never becomes visible.
+    """Take over the transactional ids of the tasks: their open transactions are aborted.
 
-    `config` has its placeholders filled in. Raises ClientError.
+    `config` is resolved. Raises ClientError.
     """
     properties = producer_properties(settings, config)
     properties.pop("client.id", None)

@@ -1,4 +1,4 @@
-"""Which worker leads: the one to whom the group of `group.id` gives the config topic."""
+"""Leader election: the worker that the group of `group.id` assigns the config topic to is the leader."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ _LEAVING_MS: Final = 2_000
 
 
 class Leadership:
-    """Stands for election in a thread of its own. What it calls must return soon: the group waits meanwhile."""
+    """Takes part in the election in its own thread. The callbacks must return soon: the group waits for them."""
 
     def __init__(
         self,
@@ -39,34 +39,40 @@ class Leadership:
         self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
 
     def start(self) -> None:
-        """Stand for election from now on."""
+        """Take part in the election from now on."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave the group, so that others need not wait until this worker is missed."""
+        """Leave the group, so that the others need not wait for the session timeout."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(10)
-            self._leave()
+            try:
+                kafka = replace(self._settings.kafka(), timeout_ms=_LEAVING_MS)
+                Admin(kafka).remove_member(self._settings.group_id, self._worker_id)
+            except ClientError as error:
+                log.warning("this worker could not leave its group", extra={"error": str(error)})
 
     def resign(self) -> None:
-        """Lose what is held, and stand again: something went wrong that only a new beginning clears up."""
+        """Give up the lead and take part in the election again, after an error that only a new term clears up."""
         self._resigning.set()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._resigning.clear()
             try:
-                self._stand()
+                self._campaign()
             except Fatal as error:
                 extra = {"worker": self._worker_id, "error": str(error)}
-                log.error("another worker of the same id is in the group: this one stands aside", extra=extra)
+                log.error(
+                    "another worker with the same id is in the group: this one waits until it leaves", extra=extra
+                )
                 self._wait_until_absent()
             except ClientError as error:
-                log.error("no part in the group of workers", extra={"worker": self._worker_id, "error": str(error)})
+                log.error("cannot join the group of workers", extra={"worker": self._worker_id, "error": str(error)})
                 self._stopping.wait(_PAUSE_SECONDS)
 
-    def _stand(self) -> None:
+    def _campaign(self) -> None:
         candidacy = Candidacy(
             self._settings.kafka(client_id=f"caudal-connect-{self._worker_id}"),
             group_id=self._settings.group_id,
@@ -77,13 +83,13 @@ class Leadership:
         )
         try:
             while not self._stopping.is_set() and not self._resigning.is_set():
-                self._note(holds=candidacy.poll(_POLL_SECONDS))
+                self._set_leads(candidacy.poll(_POLL_SECONDS))
         finally:
-            self._note(holds=False)
+            self._set_leads(False)
             candidacy.close()
 
     def _wait_until_absent(self) -> None:
-        """Two of the same id would throw each other out for ever: the later one stays, until it is gone."""
+        """Two workers with the same id would replace each other for ever: wait until the later one is gone."""
         admin = Admin(self._settings.kafka())
         while not self._stopping.wait(self._settings.session_timeout_ms / 1000):
             try:
@@ -94,14 +100,7 @@ class Leadership:
             if all(member.instance_id != self._worker_id for member in members):
                 return
 
-    def _note(self, *, holds: bool) -> None:
-        if holds != self._leads:
-            self._leads = holds
-            (self._on_gained if holds else self._on_lost)()
-
-    def _leave(self) -> None:
-        try:
-            kafka = replace(self._settings.kafka(), timeout_ms=_LEAVING_MS)
-            Admin(kafka).remove_member(self._settings.group_id, self._worker_id)
-        except ClientError as error:
-            log.warning("the group of workers must find out that this one is gone", extra={"error": str(error)})
+    def _set_leads(self, leads: bool) -> None:
+        if leads != self._leads:
+            self._leads = leads
+            (self._on_gained if leads else self._on_lost)()

@@ -1,4 +1,4 @@
-"""Connectors as they stand in the topics: every worker shows them alike."""
+"""Connectors as the topics describe them, the same on every worker."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _CLASSES_MAX: Final = 1_000
 
 
 class Overview:
-    """Shows connectors. Nothing here asks anybody: it is what the stores know."""
+    """Shows connectors, from the stores only."""
 
     def __init__(self, services: LeaderServices) -> None:
         self._services = services
@@ -35,7 +35,7 @@ class Overview:
 
     @property
     def configs(self) -> ConfigStore:
-        """What stands in the config topic."""
+        """The config topic."""
         return self._services.configs
 
     def connectors(self) -> list[str]:
@@ -43,17 +43,17 @@ class Overview:
         return sorted(self._services.configs.connectors())
 
     def info(self, name: str) -> ConnectorInfo:
-        """A connector as it was configured."""
+        """The configuration and the tasks of a connector."""
         desired = self._desired(name)
         tasks = [TaskId(name, number) for number in range(len(desired.tasks))]
         return ConnectorInfo(name=name, config=dict(desired.config), tasks=tasks, type=self._class(desired)[0])
 
     def config(self, name: str) -> dict[str, str]:
-        """A connector's configuration, with its placeholders as they were written."""
+        """A connector's configuration, with placeholders unresolved."""
         return dict(self._desired(name).config)
 
     def status(self, name: str) -> ConnectorStatus:
-        """How a connector and its tasks fare."""
+        """The states of a connector and its tasks."""
         desired = self._services.configs.desired(name)
         if desired is None:
             raise errors.no_connector_status(name)
@@ -73,7 +73,7 @@ class Overview:
         return [TaskInfo(id=TaskId(name, number), config=dict(config)) for number, config in enumerate(desired.tasks)]
 
     def task_status(self, name: str, task: int) -> TaskState:
-        """How a task fares."""
+        """The state of a task."""
         desired = self._services.configs.desired(name)
         if desired is None or not 0 <= task < len(desired.tasks):
             raise errors.no_task_status(name, task)
@@ -105,13 +105,13 @@ class Overview:
         )
 
     def _class(self, desired: DesiredConnector) -> tuple[ConnectorType, str | None]:
-        """Which way data goes, and the version of the connector's class."""
+        """Whether it is a source or a sink, and the version of its class."""
         name = desired.config.get("connector.class", "")
         if name not in self._classes:
             if len(self._classes) >= _CLASSES_MAX:
                 self._classes.clear()
             try:
-                found = self._services.plugins.connector(name)
+                found = self._services.plugins.connectors.find(name)
                 self._classes[name] = connector_type(found), self._services.plugins.version_of(found)
             except ConfigError:
                 self._classes[name] = "unknown", None

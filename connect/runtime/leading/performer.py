@@ -1,4 +1,4 @@
-"""Carries out the actions of the plan for one connector. Steps may wait, and raise what keeps them from being done."""
+"""Carries out the actions of the plan for one connector. Steps may wait, and raise errors."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from connect.runtime.leading.plan import (
     WriteTasks,
 )
 from connect.runtime.leading.services import LeaderServices
-from connect.runtime.models import State, TaskId, TaskPlan
+from connect.runtime.models import State, TaskId
 from connect.stores.config_writer import ConfigWriter
 from connect.stores.configs import Config
 
@@ -38,11 +38,11 @@ log = logging.getLogger(__name__)
 
 
 class ConnectorFailed(Exception):
-    """The connector's own code failed; the cause is its error."""
+    """The connector's code failed; the cause is its error."""
 
 
 class Performer:
-    """Has the connector object."""
+    """Holds the connector object."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Performer:
         """The connector object."""
 
     def perform(self, step: Step) -> Traits | Sequence[Config] | None:
-        """Carry out a step; gives what ReadConfig or AskForTasks found."""
+        """Carry out a step; returns the result of ReadConfig or AskForTasks."""
         executor = self._services.executor
         match step:
             case ReadConfig() | StartConnector() | StopConnector() | AskForTasks() | CleanUp():
@@ -71,10 +71,18 @@ class Performer:
                 self._writer.put_tasks(self._name, configs)
             case StopTasks(numbers):
                 executor.stop([TaskId(self._name, number) for number in numbers])
-            case FenceTasks():
-                self._fence(step)
+            case FenceTasks(config, earlier, count):
+                if earlier:
+                    resolved = self._services.parse(config).resolved
+                    fence(self._services.settings, resolved, connector=self._name, tasks=earlier)
+                if earlier != count:
+                    self._writer.put_fencing(self._name, count)
             case StartTask(task):
-                self._start_task(task)
+                try:
+                    executor.start(task)
+                except Exception as error:
+                    log.exception("a task could not be started", extra={"task": str(task.id)})
+                    self.report(ReportTask(task.id.task, State.FAILED, task.generation, stack_trace(error)))
             case SetTarget(number, target):
                 executor.set_target(TaskId(self._name, number), target)
             case _:
@@ -82,13 +90,13 @@ class Performer:
         return None
 
     def _call(self, step: Call) -> Traits | Sequence[Config] | None:
-        """Run code of the connector's author."""
+        """Run the connector's code."""
         match step:
             case ReadConfig(desired):
                 try:
                     return self._services.parse(desired.config).traits
                 except ConnectError:
-                    return None  # the connector, or its tasks, will say what is wrong
+                    return None  # the connector, or its tasks, will report the error
             case StartConnector(desired):
                 self._start_connector(desired.config)
             case StopConnector():
@@ -127,33 +135,19 @@ class Performer:
         try:
             if host is not None:
                 host.stop()
-        except Exception as error:  # noqa: BLE001 - it is gone all the same
-            log.warning("connector did not stop well", extra={"connector": self._name, "error": repr(error)})
+        except Exception as error:  # noqa: BLE001 - it is discarded in any case
+            log.warning("connector failed while it stopped", extra={"connector": self._name, "error": repr(error)})
 
     def _clean_up(self, config: Config) -> None:
-        """Let a connector clean up in its engine; whether it can, changes nothing."""
+        """Let a connector clean up in its engine; failures only are logged."""
         try:
             parsed = self._services.parse(config)
             if issubclass(parsed.connector, EngineSinkConnector):
                 connector = make_connector(self._name, parsed.connector, parsed.resolved)
                 assert isinstance(connector, EngineSinkConnector)
                 connector.removed(parsed.facts(self._name))
-        except Exception as error:  # noqa: BLE001 - whatever an author's code raises, the connector is gone
-            log.warning("connector did not clean up", extra={"connector": self._name, "error": repr(error)})
-
-    def _fence(self, step: FenceTasks) -> None:
-        if step.earlier:
-            config = self._services.parse(step.config).resolved
-            fence(self._services.settings, config, connector=self._name, tasks=step.earlier)
-        if step.earlier != step.count:
-            self._writer.put_fencing(self._name, step.count)
-
-    def _start_task(self, task: TaskPlan) -> None:
-        try:
-            self._services.executor.start(task)
-        except Exception as error:
-            log.exception("a task could not be started", extra={"task": str(task.id)})
-            self.report(ReportTask(task.id.task, State.FAILED, task.generation, stack_trace(error)))
+        except Exception as error:  # noqa: BLE001 - the connector is deleted in any case
+            log.warning("connector failed to clean up", extra={"connector": self._name, "error": repr(error)})
 
     def report(self, report: Report) -> None:
         """Write states; returns at once."""

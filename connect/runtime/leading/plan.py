@@ -1,8 +1,8 @@
-"""What the leader does next about one connector: values in, actions out. No I/O, no threads, no clock of its own.
+"""Plans what the leader does next about one connector: values in, actions out. No I/O, no threads, no clock.
 
-`plan` compares what is desired with what is observed and returns the actions to carry out now, in order. The loop in
-`connect/runtime/leading/term.py` carries them out and notes what became of them with the other functions here, each of
-which takes an `Observed` and returns the next one. Then it asks again, until there is nothing to do.
+`plan` compares the desired with the observed state and returns the actions to carry out now, in order. The loop in
+`connect/runtime/leading/term.py` carries them out and records the outcome with the other functions here, each of which
+takes an `Observed` and returns the next one. Then it plans again, until there is nothing to do.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,28 +23,28 @@ _RETRIES: Final = Backoff(1.0, 30.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPolicy:
-    """How often in a row something that failed is started again, and after how long."""
+    """How often in a row a failed connector or task is restarted, and after which delay."""
 
     limit: int = 0
-    """-1: without end."""
+    """-1: without limit."""
     backoff: Backoff = _RETRIES
     reset_seconds: float = 0.0
-    """After that long without a failure, all restarts are available again."""
+    """After this long without a failure, all restarts are available again."""
 
     def delay(self, failures: int) -> float | None:
-        """How long to wait after so many earlier failures; None when no restart is left."""
+        """The delay after a number of earlier failures; None when no restart is left."""
         return None if 0 <= self.limit <= failures else self.backoff.delay(failures)
 
 
 _LOSSES: Final = Backoff(0.5, 30.0)
 _LOSSES_RESET_SECONDS: Final = 60.0
-"""A task whose process died is started again without end: at once the first time, but one that takes its process with
-it must not do so all day."""
+"""A task whose process died is restarted without limit: at once the first time, then with growing delays, because the
+task itself may have crashed its process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What a configuration says about how its tasks are handled."""
+    """How a configuration wants its tasks to be managed."""
 
     is_exactly_once: bool = False
     restarts: RestartPolicy = RestartPolicy()
@@ -52,7 +52,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What holds for all connectors of this leader."""
+    """Rules for all connectors of this leader."""
 
     worker_id: str
     tasks_outlive_leader: bool = False
@@ -86,7 +86,7 @@ class StopConnector:
 
 @dataclass(frozen=True, slots=True)
 class AskForTasks:
-    """Let the connector object plan its tasks."""
+    """Have the connector object plan its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,14 @@ class WriteTasks:
 
 @dataclass(frozen=True, slots=True)
 class StopTasks:
-    """Return when none of these runs any more."""
+    """Return when none of these tasks runs."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FenceTasks:
-    """Make sure that no earlier task writes any more, and note how many there are from now on."""
+    """Fence earlier tasks, and note how many there are from now on."""
 
     config: Config
     earlier: int | None
@@ -121,7 +121,7 @@ class StartTask:
 
 @dataclass(frozen=True, slots=True)
 class SetTarget:
-    """Pause a task, or let it go on."""
+    """Pause or resume a task."""
 
     number: int
     target: Target
@@ -129,7 +129,7 @@ class SetTarget:
 
 @dataclass(frozen=True, slots=True)
 class CleanUp:
-    """Let the connector remove what it keeps elsewhere: it was deleted."""
+    """The connector was deleted: let it clean up."""
 
     config: Config
 
@@ -154,7 +154,7 @@ class ReportTask:
 
 @dataclass(frozen=True, slots=True)
 class RestartLater:
-    """A task failed or was lost: report that, and start it again at a time."""
+    """A task failed or was lost: report that, and restart it at a given time."""
 
     number: int
     at: float
@@ -166,7 +166,7 @@ class RestartLater:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Remove the states of tasks that are no more, and the notes about which topics the connector used."""
+    """Delete the states of tasks that no longer exist, and the list of topics that the connector used."""
 
     tasks: tuple[int, ...] = ()
     topics: tuple[str, ...] = ()
@@ -174,25 +174,25 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class GiveUpCall:
-    """Do not wait any longer for a call of the connector's code: it hangs."""
+    """Stop waiting for a call of the connector's code that hangs."""
 
     seconds: float
 
 
 Call = ReadConfig | StartConnector | StopConnector | AskForTasks | CleanUp
-"""Actions that run code of a connector's author, which may hang."""
+"""Actions that run the connector's code, which may hang."""
 Report = ReportConnector | ReportTask | RestartLater | Forget
-"""Actions that only note something: they never wait, and never fail."""
+"""Actions that only record something: they never wait and never fail."""
 Step = Call | WriteTasks | StopTasks | FenceTasks | StartTask | SetTarget
 Action = Step | Report | GiveUpCall
 
 
-# --- what is known ---
+# --- the observed state ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRun:
-    """A task that this leader started, and has not stopped."""
+    """A task that this leader has started and not stopped."""
 
     task: TaskPlan
     started_at: float
@@ -203,7 +203,7 @@ class TaskRun:
     """How its process died."""
     restart_at: float | None = None
     is_ending: bool = False
-    """Whether it was asked to end, and is not known to have done so."""
+    """Whether it was asked to end, and may still run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,18 +217,18 @@ class ConnectorFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """What is being carried out."""
+    """The step in progress."""
 
     step: Step | None = None
-    """None: a request of a user that must not be disturbed."""
+    """None: a user's request that needs the connector to be left alone."""
     since: float
     is_overtaken: bool = False
-    """Whether a newer request came since."""
+    """Whether a newer request has come since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """All that the leader knows about one connector."""
+    """Everything that the leader knows about one connector."""
 
     busy: Busy | None = None
     failed_steps: int = 0
@@ -245,18 +245,18 @@ class Observed:
     failures: int = 0
     failure: ConnectorFailure | None = None
     task_configs: tuple[Config, ...] | None = None
-    """What the connector object last planned; None when it must be asked."""
+    """The tasks that the connector object last planned; None when it must plan them."""
     has_new_tasks: bool = False
-    """Whether the connector object wants to be asked again."""
+    """Whether the connector object has asked for a new plan."""
 
     tasks: Mapping[int, TaskRun] = field(default_factory=dict)
     generations: Mapping[int, int] = field(default_factory=dict)
-    """Of all tasks that this leader ever started: an earlier leader's run of them is over."""
+    """The generations of all tasks that this leader ever started: earlier leaders' runs of them have ended."""
 
     restart_connector: bool = False
     restart_tasks: frozenset[int] = frozenset()
 
-    # What the stores say, read before each plan.
+    # From the stores, read before each plan.
     status: Status | None = None
     task_statuses: Mapping[int, Status] = field(default_factory=dict)
     topics: tuple[str, ...] = ()
@@ -265,14 +265,14 @@ class Observed:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to remember about a connector that was deleted."""
+        """Whether nothing is left to remember about a deleted connector."""
         is_reported = self.status is not None or self.task_statuses or self.topics
         has_object = self.running_offset is not None or self.last_config is not None
         return not (self.busy or self.tasks or has_object or is_reported)
 
 
 def plan(desired: DesiredConnector | None, observed: Observed, rules: Rules, now: float) -> list[Action]:
-    """What to do now, in order; nothing when all is as desired, or something must be waited for."""
+    """The actions to carry out now, in order; none when all is as desired, or when something must finish first."""
     if observed.busy is not None:
         limit = _limit(observed.busy, rules)
         return [] if limit is None or now < observed.busy.since + limit else [GiveUpCall(limit)]
@@ -299,7 +299,7 @@ def _limit(busy: Busy, rules: Rules) -> float | None:
 
 
 def _retire(observed: Observed) -> list[Action]:
-    """The connector was deleted: end it, and leave nothing behind."""
+    """The connector was deleted: stop it and clean up."""
     if observed.running_offset is not None:
         return [StopConnector()]
     if observed.tasks:
@@ -343,7 +343,7 @@ def _run(desired: DesiredConnector, observed: Observed, rules: Rules, now: float
     if failure.restart_at is not None and failure.restart_at <= now:
         return [StartConnector(desired)]
     state = State.FAILED if failure.restart_at is None else State.RESTARTING
-    # Tasks go on without their connector, with the configuration that they were started with.
+    # Tasks continue without their connector, with the configuration that they were started with.
     tasks = _change_tasks(desired, observed, rules, now, keeps_config=True)
     return [*_report(observed, rules, state, failure.trace), *tasks]
 
@@ -361,22 +361,22 @@ def _report(observed: Observed, rules: Rules, state: State, trace: str | None = 
 def _change_tasks(
     desired: DesiredConnector, observed: Observed, rules: Rules, now: float, *, keeps_config: bool = False
 ) -> list[Action]:
-    """Bring the tasks to what the config topic says; `keeps_config`: whatever else the connector's own says."""
+    """Bring the tasks to their desired state; `keeps_config`: ignore changes of the connector's own configuration."""
     is_exactly_once = observed.traits is not None and observed.traits.is_exactly_once
-    ending, beginning = _difference(observed.tasks, desired, keeps_config=keeps_config, all_at_once=is_exactly_once)
-    goes_on = {number for number in beginning if _goes_on(number, desired, observed, rules)}
-    needs_fence = is_exactly_once and goes_on != beginning
+    stopping, starting = _difference(observed.tasks, desired, keeps_config=keeps_config, all_at_once=is_exactly_once)
+    continued = {number for number in starting if _is_continued(number, desired, observed, rules)}
+    needs_fence = is_exactly_once and continued != starting
 
-    asked = {number for number in observed.restart_tasks if number < len(desired.tasks)} - beginning
-    ending |= asked & observed.tasks.keys()
-    beginning |= asked
+    asked = {number for number in observed.restart_tasks if number < len(desired.tasks)} - starting
+    stopping |= asked & observed.tasks.keys()
+    starting |= asked
     reports: list[Action] = []
     targets: list[Action] = []
     for number, run in observed.tasks.items():
-        if number in ending or number in beginning or number >= len(desired.tasks):
+        if number in stopping or number in starting or number >= len(desired.tasks):
             continue
         if run.restart_at is not None and run.restart_at <= now:
-            beginning.add(number)
+            starting.add(number)
         elif run.restart_at is None and (later := _restart_later(number, run, observed, now)) is not None:
             reports.append(later)
         elif run.task.target is not desired.target:
@@ -385,20 +385,20 @@ def _change_tasks(
     gone = [n for n in observed.task_statuses if n >= len(desired.tasks) and n not in observed.tasks]
     if gone:
         reports.append(Forget(tuple(gone)))
-    steps: list[Action] = [StopTasks(tuple(sorted(ending)))] if ending else []
+    steps: list[Action] = [StopTasks(tuple(sorted(stopping)))] if stopping else []
     if needs_fence:
         steps.append(FenceTasks(desired.config, desired.fenced_tasks, len(desired.tasks)))
-    for number in sorted(beginning):
-        steps += _start_task(number, desired, observed, rules, goes_on=number in goes_on)
+    for number in sorted(starting):
+        steps += _start_task(number, desired, observed, rules, is_continued=number in continued)
     return [*reports, *steps, *targets]
 
 
 def _difference(
     running: Mapping[int, TaskRun], desired: DesiredConnector, *, keeps_config: bool, all_at_once: bool
 ) -> tuple[set[int], set[int]]:
-    """Which tasks must end, and which must begin.
+    """Which tasks must stop, and which must start.
 
-    `all_at_once`: if anything changes at all, all tasks end before any of them begins.
+    `all_at_once`: if anything changes, all tasks stop before any of them starts.
     """
     count = len(desired.tasks)
     unchanged = set()
@@ -414,11 +414,11 @@ def _difference(
     return set(running) - unchanged, wanted - unchanged
 
 
-def _goes_on(number: int, desired: DesiredConnector, observed: Observed, rules: Rules) -> bool:
-    """Whether the task runs already, as an earlier leader started it.
+def _is_continued(number: int, desired: DesiredConnector, observed: Observed, rules: Rules) -> bool:
+    """Whether the task runs already, because an earlier leader started it.
 
     Generations grow with every restart, too: a task that was restarted more often than the config topic was written
-    since may go on with the configuration before the last one.
+    since may continue with the configuration before the last one.
     """
     status = observed.task_statuses.get(number)
     if not rules.tasks_outlive_leader or number in observed.generations or status is None:
@@ -427,13 +427,13 @@ def _goes_on(number: int, desired: DesiredConnector, observed: Observed, rules: 
 
 
 def _start_task(
-    number: int, desired: DesiredConnector, observed: Observed, rules: Rules, *, goes_on: bool
+    number: int, desired: DesiredConnector, observed: Observed, rules: Rules, *, is_continued: bool
 ) -> list[Action]:
     status = observed.task_statuses.get(number)
     generation = max(status.generation if status else 0, observed.generations.get(number, 0))
     actions: list[Action] = []
-    if not goes_on:
-        # The generation before is for the report here: the task's own reports, should they come first, count more.
+    if not is_continued:
+        # The report here has the generation before, so that the task's own reports win even if they come first.
         generation = max(observed.position, generation + 1) + 1
         if status is not None and status.state is State.RESTARTING:
             actions.append(ReportTask(number, State.RESTARTING, generation - 1, status.trace))
@@ -452,7 +452,7 @@ def _start_task(
 
 
 def _restart_later(number: int, run: TaskRun, observed: Observed, now: float) -> RestartLater | None:
-    """What to do about a task that was lost, or that reported a failure."""
+    """The restart of a task that was lost, or that reported a failure."""
     status, generation = observed.task_statuses.get(number), run.task.generation
     has_failed = status is not None and (status.state, status.generation) == (State.FAILED, generation)
     trace = status.trace if status is not None and has_failed else None
@@ -469,11 +469,11 @@ def _restart_later(number: int, run: TaskRun, observed: Observed, now: float) ->
     return None if wait is None else RestartLater(number, now + wait, generation, trace, failures + 1, run.losses)
 
 
-# --- what became of it ---
+# --- outcomes ---
 
 
 def begin(observed: Observed, step: Step, now: float) -> Observed:
-    """A step is about to be carried out."""
+    """A step starts."""
     observed = replace(observed, busy=Busy(step=step, since=now))
     match step:
         case StartConnector():
@@ -499,7 +499,7 @@ def begin(observed: Observed, step: Step, now: float) -> Observed:
 
 
 def complete(observed: Observed, step: Step, now: float, result: Traits | Sequence[Config] | None = None) -> Observed:
-    """A step was carried out; `result` is what ReadConfig or AskForTasks found."""
+    """A step has succeeded; `result` is that of ReadConfig or AskForTasks."""
     match step:
         case ReadConfig(desired):
             traits = result if isinstance(result, Traits) else None
@@ -524,12 +524,12 @@ def complete(observed: Observed, step: Step, now: float, result: Traits | Sequen
 
 
 def finish(observed: Observed) -> Observed:
-    """All steps of a plan were carried out."""
+    """All steps of a plan have succeeded."""
     return replace(observed, busy=None, failed_steps=0)
 
 
 def retry(observed: Observed, now: float) -> Observed:
-    """A step failed, and not because of the connector: what is left is planned again after a while."""
+    """A step failed, and not because of the connector: plan the rest again after a while."""
     retry_at = now + _RETRIES.delay(observed.failed_steps)
     return replace(observed, busy=None, failed_steps=observed.failed_steps + 1, retry_at=retry_at)
 
@@ -544,14 +544,14 @@ def note(observed: Observed, report: Report) -> Observed:
 
 
 def wake(observed: Observed) -> Observed:
-    """A user asked for something: nothing that failed waits any longer, and nothing that hangs is waited for."""
+    """A user requests something: retry failures at once, and give up on calls that hang."""
     busy = None if observed.busy is None else replace(observed.busy, is_overtaken=True)
     starts_again = observed.restart_connector or observed.failure is not None
     return replace(observed, busy=busy, failed_steps=0, retry_at=0.0, restart_connector=starts_again)
 
 
 def restart(observed: Observed, *, connector: bool, tasks: Collection[int]) -> Observed:
-    """A user wants the connector object, or tasks, to begin again."""
+    """A user requests a restart of the connector object, or of tasks."""
     runs = {n: replace(run, failures=0) if n in tasks else run for n, run in observed.tasks.items()}
     return replace(
         observed,
@@ -562,7 +562,7 @@ def restart(observed: Observed, *, connector: bool, tasks: Collection[int]) -> O
 
 
 def fail_connector(observed: Observed, config_offset: int, trace: str, now: float) -> Observed:
-    """The connector object could not start, could not plan its tasks, or says that it cannot go on."""
+    """The connector object could not start, could not plan its tasks, or reported that it cannot continue."""
     policy = observed.traits.restarts if observed.traits is not None else RestartPolicy()
     has_run_well = observed.started_at is not None and now - observed.started_at >= policy.reset_seconds
     failures = 0 if has_run_well else observed.failures
@@ -573,7 +573,7 @@ def fail_connector(observed: Observed, config_offset: int, trace: str, now: floa
 
 
 def give_up(observed: Observed, trace: str, now: float) -> Observed:
-    """A call of the connector's code took too long, and is not waited for any more."""
+    """A call of the connector's code took too long and was given up."""
     busy = observed.busy
     assert busy is not None
     observed = replace(observed, busy=None)
@@ -597,7 +597,7 @@ def lose_task(observed: Observed, number: int, reason: str) -> Observed:
 
 
 def next_look(observed: Observed, rules: Rules, now: float) -> float | None:
-    """When to plan again, although nothing has happened since; None: never."""
+    """When to plan again even if nothing happens; None: never."""
     if observed.busy is not None:
         limit = _limit(observed.busy, rules)
         return None if limit is None else observed.busy.since + limit

@@ -1,4 +1,4 @@
-"""What everything that leads or shows connectors shares, and what a connector's configuration means."""
+"""The services of a worker's control plane, and the parsed configuration of a connector."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from connect.stores.statuses import StatusStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderServices:
-    """Settings, plugins, the stores and where tasks run."""
+    """Settings, plugins, the stores and the executor."""
 
     settings: ConnectSettings
     plugins: Plugins
@@ -35,55 +35,55 @@ class LeaderServices:
 
     @property
     def lasting(self) -> LastingExecutor | None:
-        """The executor, where its tasks outlive the worker that leads."""
+        """The executor, if its tasks outlive the leader."""
         return self.executor if isinstance(self.executor, LastingExecutor) else None
 
     def parse(self, config: Config) -> "ParsedConnector":
-        """A connector's configuration with its placeholders filled in; ConfigError when it cannot work."""
+        """Parse a connector's configuration and resolve its placeholders; ConfigError when it is invalid."""
         resolved = self.providers.resolve(config)
-        connector = self.plugins.connector(resolved.get("connector.class", ""))
-        settled = definition_class(connector).parse(resolved)
+        connector = self.plugins.connectors.find(resolved.get("connector.class", ""))
+        common = definition_class(connector).parse(resolved)
         return ParsedConnector(
-            raw=config, resolved=resolved, connector=connector, settled=settled, settings=self.settings
+            raw=config, resolved=resolved, connector=connector, common=common, settings=self.settings
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedConnector:
-    """A connector's configuration, and what it means."""
+    """A connector's configuration, parsed."""
 
     raw: Config
     resolved: Config
     connector: type[Connector]
-    settled: ConnectorConfig
+    common: ConnectorConfig
     """Options that every connector has."""
     settings: ConnectSettings
 
     @property
     def traits(self) -> Traits:
-        """How its tasks are handled."""
-        settled = self.settled
-        backoff = Backoff(settled.errors_restart_delay_ms / 1000, settled.errors_restart_delay_max_ms / 1000)
+        """How its tasks are managed."""
+        common = self.common
+        backoff = Backoff(common.errors_restart_delay_ms / 1000, common.errors_restart_delay_max_ms / 1000)
         return Traits(
-            is_exactly_once=isinstance(settled, SourceConnectorConfig) and is_exactly_once(settled, self.settings),
+            is_exactly_once=isinstance(common, SourceConnectorConfig) and is_exactly_once(common, self.settings),
             restarts=RestartPolicy(
-                limit=settled.errors_restart_max, backoff=backoff, reset_seconds=settled.errors_restart_reset_ms / 1000
+                limit=common.errors_restart_max, backoff=backoff, reset_seconds=common.errors_restart_reset_ms / 1000
             ),
         )
 
     def facts(self, name: str) -> EngineFacts:
-        """What a sink whose records an engine carries must know."""
-        assert isinstance(self.settled, SinkConnectorConfig)
-        return SinkFacts(TaskId(name, 0), self.settled, self.settings)
+        """The facts for a sink whose records an engine moves."""
+        assert isinstance(self.common, SinkConnectorConfig)
+        return SinkFacts(TaskId(name, 0), self.common, self.settings)
 
     @property
     def type(self) -> ConnectorType:
-        """Which way it carries records."""
+        """Whether it is a source or a sink."""
         return connector_type(self.connector)
 
 
 def connector_type(connector: type[Connector]) -> ConnectorType:
-    """Which way a connector carries records."""
+    """Whether a connector is a source or a sink."""
     if issubclass(connector, SinkConnector):
         return "sink"
     return "source" if issubclass(connector, SourceConnector) else "unknown"

@@ -1,7 +1,7 @@
 """The worker as its REST API sees it: connectors are shown, created, changed, restarted and deleted.
 
-Everything blocks, and everything may be called from any number of threads. What is shown comes from the topics, on
-every worker alike; changes are made by the leader alone, and any other worker raises NotLeader.
+Everything blocks and is thread-safe. What is shown comes from the topics, the same on every worker; only the leader
+makes changes, and other workers raise NotLeader.
 """
 
 import logging
@@ -20,7 +20,7 @@ from connect.runtime.errors import BadRequest, Failed, Forbidden, NotLeader, Tim
 from connect.runtime.executor import Executor
 from connect.runtime.leading.connector_host import call_within
 from connect.runtime.leading.leadership import Leadership
-from connect.runtime.leading.offsets_api import Entry, OffsetsApi, parsed_sink_offsets, parsed_source_offsets
+from connect.runtime.leading.offsets_api import Entry, OffsetsApi, parse_sink_offsets, parse_source_offsets
 from connect.runtime.leading.overview import Overview
 from connect.runtime.leading.services import LeaderServices, ParsedConnector
 from connect.runtime.leading.term import LeaderTerm
@@ -50,7 +50,7 @@ _ELECTION_PAUSE_SECONDS: Final = 0.05
 
 
 class Supervisor(Overview):
-    """One worker: knows all connectors, and runs them while it leads."""
+    """One worker: shows all connectors, and runs them while it leads."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Supervisor(Overview):
         worker_id: str,
         url: str,
     ) -> None:
-        """`worker_id` (host:port) is this worker's alone; `url` is where others reach its REST API."""
+        """`worker_id` (host:port) is unique to this worker; `url` is that of its REST API."""
         self._settings = settings
         self._url = url
         services = LeaderServices(
@@ -76,7 +76,7 @@ class Supervisor(Overview):
         )
         super().__init__(services)
         self._offsets = OffsetsApi(services)
-        self._leadership = Leadership(settings, worker_id=worker_id, on_gained=self._gained, on_lost=self._lost)
+        self._leadership = Leadership(settings, worker_id=worker_id, on_gained=self._begin_term, on_lost=self._end_term)
         self._term: LeaderTerm | None = None
         self._last_term: LeaderTerm | None = None
         self._changing = threading.Lock()
@@ -84,12 +84,12 @@ class Supervisor(Overview):
         self._is_started = False
         self._cluster_id: str | None = None
 
-    # --- life ---
+    # --- start and stop ---
 
     def start(self) -> None:
-        """Read the topics and stand for election; waits for as long as the cluster does not answer, until `close`.
+        """Read the topics and take part in the election; waits for the cluster, until `close`.
 
-        ConfigError when a topic is not fit for its purpose.
+        ConfigError when a topic has the wrong configuration.
         """
         for store in (self._services.configs, self._services.statuses):
             while not self._stopping.is_set():
@@ -107,7 +107,7 @@ class Supervisor(Overview):
     def close(self) -> None:
         """Stop all connectors and tasks, and leave the group."""
         self._stopping.set()
-        self._lost()
+        self._end_term()
         if self._last_term is not None:
             self._last_term.join()
         if self._is_started:
@@ -117,13 +117,13 @@ class Supervisor(Overview):
         self._services.statuses.stop()
         self._services.configs.stop()
 
-    def _gained(self) -> None:
+    def _begin_term(self) -> None:
         if not self._stopping.is_set():
             resign = self._leadership.resign
             self._term = LeaderTerm(self._services, url=self._url, on_lead_lost=resign, predecessor=self._last_term)
             self._last_term = self._term
 
-    def _lost(self) -> None:
+    def _end_term(self) -> None:
         term, self._term = self._term, None
         if term is not None:
             term.end()
@@ -132,13 +132,13 @@ class Supervisor(Overview):
 
     @property
     def is_leader(self) -> bool:
-        """Whether this worker decides."""
+        """Whether this worker leads."""
         term = self._term
         return term is not None and term.has_begun
 
     @property
     def leader_url(self) -> str | None:
-        """The URL of the worker that leads; None while it is unknown."""
+        """The URL of the leader; None while it is unknown."""
         if self.is_leader:
             return self._url
         leader = self._services.configs.leader
@@ -154,7 +154,7 @@ class Supervisor(Overview):
         return self._cluster_id
 
     def health(self) -> tuple[str, str]:
-        """`healthy`, `starting` or `unhealthy`, and what that means."""
+        """`healthy`, `starting` or `unhealthy`, and an explanation."""
         starting = ("starting", "Worker is still starting up.")
         if not self._is_started:
             return starting
@@ -172,15 +172,15 @@ class Supervisor(Overview):
         self._write(lambda: term.writer.put_logger_level(namespace, level))
 
     def writer(self) -> ConfigWriter:
-        """What writes the config topic; NotLeader when another worker does."""
+        """The writer of the config topic; NotLeader when another worker leads."""
         return self._leading().writer
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
-        """How far a connector is."""
+        """The offsets of a connector."""
         desired = self._desired(name)
         return self._map_cluster_errors(lambda: self._offsets.show(name, self._parse(desired)))
 
-    # --- what is changed ---
+    # --- changes ---
 
     def create(
         self,
@@ -190,11 +190,11 @@ class Supervisor(Overview):
         initial_state: Target = Target.STARTED,
         initial_offsets: Sequence[Entry] | None = None,
     ) -> ConnectorInfo:
-        """A new connector."""
+        """Create a connector."""
         term = self._leading()
         if self._services.configs.contains(name):
             raise errors.connector_exists(name)
-        given = self._validated(name, config)
+        given = self._validate(name, config)
         if initial_offsets:
             self._set_initial_offsets(term, name, given, initial_offsets)
         with self._changing:
@@ -205,9 +205,9 @@ class Supervisor(Overview):
         return self._wake_new(term, name)
 
     def put(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
-        """Configure a connector, and whether it is a new one."""
+        """Configure a connector; also returns whether it is new."""
         term = self._leading()
-        given = self._validated(name, config)
+        given = self._validate(name, config)
         with self._changing:
             is_new = not self._services.configs.contains(name)
             self._write(lambda: term.writer.put_connector(name, given))
@@ -218,7 +218,7 @@ class Supervisor(Overview):
         term = self._leading()
         before = self._desired(name).config
         merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
-        given = self._validated(name, merged)
+        given = self._validate(name, merged)
         with self._changing:
             if self._desired(name).config != before:
                 raise errors.Conflict(errors.STALE)
@@ -226,7 +226,7 @@ class Supervisor(Overview):
         return self._wake_new(term, name)
 
     def delete(self, name: str) -> None:
-        """Stop a connector, and forget it."""
+        """Stop a connector, and delete it."""
         term = self._leading()
         with self._changing:
             self._desired(name)
@@ -234,7 +234,7 @@ class Supervisor(Overview):
         term.wake(name)
 
     def set_target(self, name: str, target: Target) -> None:
-        """Let a connector run, pause (its tasks keep what they hold) or stop (it has no tasks then)."""
+        """Let a connector run, pause it (its tasks keep their resources) or stop it (it has no tasks then)."""
         term = self._leading()
         with self._changing:
             desired = self._services.configs.desired(name)
@@ -248,7 +248,7 @@ class Supervisor(Overview):
     # --- restarts ---
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus | None:
-        """Begin again with the connector, and its tasks where they are included; None when neither flag is set."""
+        """Restart the connector, and its tasks if they are included; None when neither flag is set."""
         term = self._leading()
         if not self._services.configs.contains(name):
             raise errors.unknown_connector_to_restart(name)
@@ -262,7 +262,7 @@ class Supervisor(Overview):
         return _show_restarting(status, connector=restarts_connector, tasks=tasks)
 
     def restart_task(self, name: str, task: int) -> None:
-        """Begin again with one task."""
+        """Restart one task."""
         term = self._leading()
         desired = self._services.configs.desired(name)
         if desired is None:
@@ -274,7 +274,7 @@ class Supervisor(Overview):
     # --- topics and offsets ---
 
     def reset_topics(self, name: str) -> None:
-        """Forget which topics a connector has used."""
+        """Reset the topics that a connector has used."""
         self._require_tracking()
         if not self._settings.topic_tracking_allow_reset:
             raise Forbidden("Topic tracking reset is disabled.")
@@ -282,11 +282,11 @@ class Supervisor(Overview):
             self._services.statuses.delete_topic(use.name, name)
 
     def alter_offsets(self, name: str, offsets: Sequence[Entry]) -> str:
-        """Set or forget some offsets of a stopped connector; the message says what was done."""
+        """Set or delete offsets of a stopped connector; returns the message for the response."""
         return self._change_offsets(name, lambda parsed: self._offsets.alter(name, parsed, offsets))
 
     def reset_offsets(self, name: str) -> str:
-        """Forget all offsets of a stopped connector; the message says what was done."""
+        """Delete all offsets of a stopped connector; returns the message for the response."""
         return self._change_offsets(name, lambda parsed: self._offsets.reset(name, parsed))
 
     def _change_offsets(self, name: str, change: Callable[[ParsedConnector], str]) -> str:
@@ -300,12 +300,12 @@ class Supervisor(Overview):
         return self._run_alone(term, name, checked_change)
 
     def _run_alone(self, term: LeaderTerm, name: str, work: Callable[[], T]) -> T:
-        """Do something while nothing is done for a connector: what was to end has ended by then."""
+        """Run something while no step is carried out for a connector."""
         future: Future[T] = term.run_alone(name, work)
         return self._map_cluster_errors(lambda: future.result(self._settings.rest_request_timeout_ms / 1000))
 
     def _require_stopped(self, name: str, *, is_settled: bool = False) -> DesiredConnector:
-        """BadRequest unless a connector is to be stopped; `is_settled`: unless it has stopped."""
+        """BadRequest unless the connector's target is STOPPED; `is_settled`: unless it has stopped."""
         desired, status = self._desired(name), self._services.statuses.connector(name)
         has_stopped = status is not None and status.state is State.STOPPED
         if desired.target is not Target.STOPPED or (is_settled and not has_stopped):
@@ -319,7 +319,7 @@ class Supervisor(Overview):
         self, term: LeaderTerm, name: str, config: dict[str, str], offsets: Sequence[Entry]
     ) -> None:
         parsed = self._services.parse(config)
-        (parsed_sink_offsets if parsed.type == "sink" else parsed_source_offsets)(offsets)
+        (parse_sink_offsets if parsed.type == "sink" else parse_source_offsets)(offsets)
 
         def replace() -> None:
             self._offsets.reset(name, parsed)
@@ -327,10 +327,10 @@ class Supervisor(Overview):
 
         self._run_alone(term, name, replace)
 
-    # --- pieces ---
+    # --- helpers ---
 
     def _leading(self) -> LeaderTerm:
-        """This worker's term; NotLeader when another worker leads. An election that is going on is waited for."""
+        """This worker's term; NotLeader when another worker leads. Waits for the end of an election."""
         deadline = time.monotonic() + _ELECTION_SECONDS
         while True:
             term, leader_url = self._term, self.leader_url
@@ -346,11 +346,11 @@ class Supervisor(Overview):
         except ConfigError as error:
             raise BadRequest(str(error)) from error
 
-    def _validated(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
+    def _validate(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
         given = with_name(config, name)
         plugins, providers = self._services.plugins, self._services.providers
         try:
-            # A connector's own checks may hang.
+            # A connector's own validation may hang.
             infos = call_within(
                 self._settings.rest_request_timeout_ms / 1000,
                 lambda: validate(given, plugins=plugins, providers=providers, settings=self._settings),
@@ -382,7 +382,7 @@ class Supervisor(Overview):
         return self.info(name)
 
     def _map_cluster_errors(self, work: Callable[[], T]) -> T:
-        """Map errors of the cluster to answers."""
+        """Map errors of the cluster to responses."""
         try:
             return work()
         except TimeoutError as error:
@@ -395,7 +395,9 @@ def _change_level(namespace: str, level: str) -> None:
     try:
         Loggers().set_level(namespace, level)
     except WorkerError as error:
-        log.warning("a level was not changed", extra={"logger": namespace, "level": level, "error": str(error)})
+        log.warning(
+            "the level of a logger could not be set", extra={"logger": namespace, "level": level, "error": str(error)}
+        )
 
 
 def _show_restarting(status: ConnectorStatus, *, connector: bool, tasks: Sequence[int]) -> ConnectorStatus:

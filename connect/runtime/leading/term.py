@@ -1,7 +1,7 @@
-"""What a worker does for as long as it leads: one loop plans, has its actions carried out, and observes.
+"""The control loop of a leader: plan, carry out the actions, observe.
 
-The loop decides under a lock, by `connect/runtime/leading/plan.py` alone. Steps that wait for others or run code of a
-connector's author get a thread while they last, one for each connector at most, so that none holds up another.
+The loop decides under a lock, only by `connect/runtime/leading/plan.py`. Steps that wait or run a connector's code
+get a thread while they last, one for each connector at most, so that no connector blocks another.
 """
 
 import logging
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 _BEGIN_RETRY_SECONDS: Final = 1.0
 _AT_ONCE: Final = 16
-"""How many connectors have a step carried out at the same time; steps that take long do not count."""
+"""How many connectors carry out a step at the same time; slow steps do not count."""
 _CROWDED_SECONDS: Final = 0.1
 _BROKEN_SECONDS: Final = 30.0
 _VERBS: Final[dict[type[Call], str]] = {
@@ -67,11 +67,11 @@ class _Entry:
         self.observed = Observed()
         self.job: _Job | None = None
         self.requests: deque[Request] = deque()
-        """What users want done while nothing else is done for the connector."""
+        """Users' requests that need the connector to be left alone."""
 
 
 class _Job:
-    """What a thread does for a connector."""
+    """The work of a thread for a connector."""
 
     def __init__(self) -> None:
         self.started_at = time.monotonic()
@@ -79,7 +79,7 @@ class _Job:
 
 
 class LeaderTerm:
-    """Begins when the group gives this worker the lead, and ends for good when it takes it away."""
+    """Begins when the group makes this worker the leader, and ends for good when it does no longer."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class LeaderTerm:
         on_lead_lost: Callable[[], None],
         predecessor: "LeaderTerm | None" = None,
     ) -> None:
-        """`on_lead_lost` is called when another worker turns out to lead; the `predecessor` is waited for."""
+        """`on_lead_lost` is called when another worker turns out to lead; waits for the end of the `predecessor`."""
         self.writer = ConfigWriter(services.settings, services.configs)
         self.has_begun = False
         """Whether changes may be made."""
@@ -107,9 +107,9 @@ class LeaderTerm:
         self._entries: dict[str, _Entry] = {}
         self._dirty: set[str] = set()
         self._looks: dict[str, float] = {}
-        """When connectors are planned again although nothing happens."""
+        """When to plan connectors again even if nothing happens."""
         self._crowded_out: dict[str, None] = {}
-        """Connectors that wait until fewer steps are carried out, the first one first."""
+        """Connectors that wait until fewer steps are in progress, in order."""
         self._is_over = False
         self._thread = threading.Thread(target=self._run, args=(predecessor,), name="leader", daemon=True)
         self._thread.start()
@@ -117,24 +117,24 @@ class LeaderTerm:
     # --- from any thread ---
 
     def end(self) -> None:
-        """From now on nothing is started or written; returns at once."""
+        """Start and write nothing more; returns at once."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
 
     def join(self) -> None:
-        """Wait until nothing runs any more."""
+        """Wait until everything has stopped."""
         self._thread.join()
 
     def wake(self, name: str) -> None:
-        """The config topic says something new about a connector."""
+        """The desired state of a connector has changed."""
         with self._changed:
             entry = self._entry(name)
             entry.observed = planning.wake(entry.observed)
             self._look_at(name)
 
     def restart(self, name: str, *, connector: bool, tasks: Collection[int], is_shown: bool) -> None:
-        """Begin again with the connector object, or with tasks, or both; `is_shown`: they are RESTARTING at once."""
+        """Restart the connector object, tasks, or both; `is_shown`: report them as RESTARTING at once."""
         statuses, worker_id = self._services.statuses, self._services.worker_id
         with self._changed:
             entry = self._entry(name)
@@ -150,7 +150,7 @@ class LeaderTerm:
             self._look_at(name)
 
     def run_alone(self, name: str, work: Callable[[], Any]) -> "Future[Any]":
-        """Do something when nothing is left to do for a connector, and let nothing begin meanwhile."""
+        """Run something when no step is left for a connector, and start none meanwhile."""
         future: Future[Any] = Future()
         with self._changed:
             if self._is_over:
@@ -162,7 +162,7 @@ class LeaderTerm:
 
     def _entry(self, name: str) -> _Entry:
         if name not in self._entries:
-            callbacks: Any = {"on_new_tasks": self._new_tasks_wanted, "on_failure": self._connector_failed}
+            callbacks: Any = {"on_new_tasks": self._on_new_tasks, "on_failure": self._on_failure}
             self._entries[name] = _Entry(Performer(name, self._services, self.writer, **callbacks))
         return self._entries[name]
 
@@ -170,26 +170,26 @@ class LeaderTerm:
         self._dirty.add(name)
         self._changed.notify_all()
 
-    def _status_changed(self, name: str, number: int | None) -> None:
+    def _on_status(self, name: str, number: int | None) -> None:
         if number is not None:
             with self._changed:
                 self._look_at(name)
 
-    def _task_lost(self, task: TaskId, reason: str) -> None:
-        if self._services.lasting is None:  # others start it again by themselves
+    def _on_task_lost(self, task: TaskId, reason: str) -> None:
+        if self._services.lasting is None:  # a lasting executor restarts its tasks itself
             with self._changed:
                 entry = self._entry(task.connector)
                 entry.observed = planning.lose_task(entry.observed, task.task, reason)
                 self._look_at(task.connector)
 
-    def _new_tasks_wanted(self, host: ConnectorHost) -> None:
+    def _on_new_tasks(self, host: ConnectorHost) -> None:
         with self._changed:
             entry = self._entry(host.name)
             if entry.performer.host is host:
                 entry.observed = replace(entry.observed, has_new_tasks=True)
                 self._look_at(host.name)
 
-    def _connector_failed(self, host: ConnectorHost, error: Exception) -> None:
+    def _on_failure(self, host: ConnectorHost, error: Exception) -> None:
         with self._changed:
             entry = self._entry(host.name)
             if entry.performer.host is host:
@@ -216,14 +216,14 @@ class LeaderTerm:
             self._finish()
 
     def _begin(self) -> bool:
-        """Take over: no earlier leader can write any more. False when the term is over before that."""
+        """Take over, so that no earlier leader can write. False when the term ends before that."""
         services = self._services
         while not self._is_over:
             try:
                 self.writer.start()
                 self.writer.put_leader(Leader(url=self._url, worker_id=services.worker_id))
                 services.statuses.refresh()
-                services.executor.on_lost = self._task_lost
+                services.executor.on_lost = self._on_task_lost
                 if services.lasting is not None:
                     services.lasting.take_over()
             except LeadershipLost:
@@ -234,7 +234,7 @@ class LeaderTerm:
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_over, _BEGIN_RETRY_SECONDS)
             else:
-                services.statuses.listeners.append(self._status_changed)
+                services.statuses.listeners.append(self._on_status)
                 names = services.configs.connectors()
                 with self._changed:
                     self.has_begun = True
@@ -252,14 +252,14 @@ class LeaderTerm:
                 for name in names:
                     try:
                         self._plan(name)
-                    except Exception:  # one connector must not keep the others from being looked at
+                    except Exception:  # one connector must not block the others
                         log.exception("connector could not be planned", extra={"connector": name})
                         self._looks[name] = now + _BROKEN_SECONDS
                 timeout = min(self._looks.values()) - time.monotonic() if self._looks else None
                 self._changed.wait_for(lambda: self._dirty or self._is_over, timeout and max(0.0, timeout))
 
     def _plan(self, name: str) -> None:
-        """Look at one connector, and begin what is to be done."""
+        """Plan one connector, and start its actions."""
         entry, now = self._entry(name), time.monotonic()
         desired = self._services.configs.desired(name)
         self._observe(name, entry)
@@ -275,7 +275,8 @@ class LeaderTerm:
                 self._carry_out_one(entry, _Job(), action)
             self._look_at(name)
         elif (actions or entry.requests) and entry.job is None:
-            if self._is_crowded(now):
+            jobs = [entry.job for entry in self._entries.values() if entry.job is not None]
+            if sum(now - job.started_at < planning.PATIENCE_SECONDS for job in jobs) >= _AT_ONCE:
                 self._crowded_out[name] = None
                 self._looks[name] = now + _CROWDED_SECONDS
                 return
@@ -288,11 +289,11 @@ class LeaderTerm:
             self._looks[name] = look
 
     def _observe(self, name: str, entry: _Entry) -> None:
-        """Read what the stores and the executor say."""
+        """Read the stores and the executor."""
         statuses, tasks = self._services.statuses, entry.observed.tasks
         if any(run.lost is not None for run in tasks.values()):
-            owned = self._services.executor.owned()  # one that was started again since is not lost
-            tasks = {n: replace(run, lost=None) if run.task.id in owned else run for n, run in tasks.items()}
+            running = self._services.executor.running_tasks()  # a task that was restarted since is not lost
+            tasks = {n: replace(run, lost=None) if run.task.id in running else run for n, run in tasks.items()}
         entry.observed = replace(
             entry.observed,
             tasks=tasks,
@@ -301,10 +302,6 @@ class LeaderTerm:
             topics=tuple(use.name for use in statuses.topics(name)),
             position=self._services.configs.position,
         )
-
-    def _is_crowded(self, now: float) -> bool:
-        jobs = [entry.job for entry in self._entries.values() if entry.job is not None]
-        return sum(now - job.started_at < planning.PATIENCE_SECONDS for job in jobs) >= _AT_ONCE
 
     def _begin_job(self, name: str, entry: _Entry, actions: Sequence[Action], now: float) -> None:
         job = entry.job = _Job()
@@ -336,7 +333,7 @@ class LeaderTerm:
             for action in actions:
                 if not self._carry_out_one(entry, job, action):
                     break
-        except BaseException as failure:  # noqa: BLE001 - whatever it is, the loop must hear of it
+        except BaseException as failure:  # noqa: BLE001 - the loop handles any error
             error = failure
         with self._changed:
             if not job.is_given_up:
@@ -344,7 +341,7 @@ class LeaderTerm:
                 self._job_ended(name, entry)
 
     def _carry_out_one(self, entry: _Entry, job: _Job, action: Action) -> bool:
-        """False when the rest is not to be carried out."""
+        """False when the rest must not be carried out."""
         with self._changed:
             if self._is_over or job.is_given_up or isinstance(action, GiveUpCall):
                 return False
@@ -360,7 +357,7 @@ class LeaderTerm:
         return True
 
     def _settle(self, name: str, entry: _Entry, error: BaseException | None) -> None:
-        """Note how a job has ended."""
+        """Record the outcome of a job."""
         if error is None or isinstance(error, ConnectorFailed):
             if error is not None:
                 self._note_failure(name, entry, error.__cause__ or error)
@@ -393,11 +390,11 @@ class LeaderTerm:
     # --- the end ---
 
     def _finish(self) -> None:
-        """Stop everything; tasks that outlive this worker are left to the next leader."""
+        """Stop everything; tasks that outlive this worker are the next leader's."""
         self.end()
         services = self._services
-        if self._status_changed in services.statuses.listeners:
-            services.statuses.listeners.remove(self._status_changed)
+        if self._on_status in services.statuses.listeners:
+            services.statuses.listeners.remove(self._on_status)
         self.writer.close()
         try:
             self._stop_tasks()
@@ -406,21 +403,22 @@ class LeaderTerm:
                     threading.Thread(target=self._stop_connector, args=(entry,), daemon=True).start()
                     for _, future in entry.requests:
                         future.set_exception(NotLeader(None))
-                self._changed.wait_for(self._has_ended, self._rules.stop_seconds + 1)
-            # A step that had begun before the end may have started something.
+                entries = self._entries.values()
+                self._changed.wait_for(
+                    lambda: all(entry.job is None and entry.performer.host is None for entry in entries),
+                    self._rules.stop_seconds + 1,
+                )
+            # A step that was in progress at the end may have started something.
             self._stop_tasks()
         except Exception:
             log.exception("not everything could be stopped")
-        log.info("this worker leads no more", extra={"worker": services.worker_id})
+        log.info("this worker no longer leads", extra={"worker": services.worker_id})
 
     def _stop_connector(self, entry: _Entry) -> None:
         entry.performer.stop_connector()
         with self._changed:
             self._changed.notify_all()
 
-    def _has_ended(self) -> bool:
-        return all(entry.job is None and entry.performer.host is None for entry in self._entries.values())
-
     def _stop_tasks(self) -> None:
         if self._services.lasting is None:
-            self._services.executor.stop(self._services.executor.owned())
+            self._services.executor.stop(self._services.executor.running_tasks())

@@ -1,1 +1,1 @@
-"""Dead letters, looked at and sent again."""
+"""Lists dead letters, and redrives them."""

@@ -1,8 +1,8 @@
-"""Sends dead letters through the pipeline again, each once: a record and the note that it was sent are one transaction.
+"""Redrives dead letters, each once: a record and the mark that it was sent are one transaction.
 
-Letters of a sink go to a topic that the sink reads beside its own (`redrive_topic`): they pass its converters, its
-transforms and its `put` again, and nobody else sees them twice. Letters of a source hold the record before transforms
-and converters: these are applied here, and the result goes to its topic.
+Dead letters of a sink go to a topic that the sink reads along with its own (`redrive_topic`): they pass its converters,
+transforms and `put` again, and no other consumer sees them twice. Dead letters of a source hold the record before
+transforms and converters: these are applied here, and the result goes to its topic.
 """
 
 import logging
@@ -24,7 +24,7 @@ from connect.runtime.failures.error_policy import ErrorPolicy, ToleranceExceeded
 from connect.runtime.failures.failed_record import PREFIX
 from connect.runtime.failures.redrive_topic import redrive_count, redrive_topic, redriven_headers
 from connect.runtime.failures.source_letters import record_of
-from connect.runtime.redrive.letters import error_of, is_meant, read_letters, shown
+from connect.runtime.redrive.letters import error_of, is_selected, read_letters, to_view
 from connect.runtime.redrive.pages import LetterError, LetterPage, LetterPlace, Redriven, Selection
 from connect.runtime.stopping import Stopping
 from connect.runtime.tasks.conversion import conversion_of
@@ -40,15 +40,15 @@ log = logging.getLogger(__name__)
 
 _TRANSACTION_LETTERS: Final = 500
 _REDRIVES_MAX: Final = 10
-"""A letter that came back this often does not get better."""
+"""Redriving a letter more often does not help."""
 _LOOKED_AT_MAX: Final = 1_000_000
 _PATIENCE_SECONDS: Final = 20.0
-"""How long a server that converters need may be away: somebody waits for the answer."""
+"""How long to wait for a server that converters need: a user waits for the response."""
 _FOREVER: Final = {"retention.ms": "-1"}
 
 
 class DeadLetterBox:
-    """Looks into the dead letters of connectors, and sends them again. Blocking; safe for any number of threads."""
+    """Lists the dead letters of connectors, and redrives them. Blocking and thread-safe."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class DeadLetterBox:
         check_leads: Callable[[], object],
         on_new_topic: Callable[[str], None],
     ) -> None:
-        """`check_leads` raises where another worker is to do it; `on_new_topic` lets the tasks of a sink begin to read
-        the topic that letters come back by."""
+        """`check_leads` raises unless this worker leads; `on_new_topic` makes the tasks of a sink read its new redrive
+        topic."""
         self._check_leads = check_leads
         self._settings = settings
         self._config_of = config_of
@@ -81,15 +81,15 @@ class DeadLetterBox:
         stage: str | None = None,
         exception: str | None = None,
     ) -> LetterPage:
-        """The first dead letters that are meant, by partition and offset."""
+        """The first dead letters of a selection, by partition and offset."""
         topic = self._topic(name, self._config_of(name))
         selection = Selection(partition=partition, from_offset=offset, stage=stage, exception=exception)
         marks = self._known_marks(name, topic)
-        listed = (shown(raw, redriven=marks.has(raw)) for raw, _ in self._chosen(name, topic, selection))
-        return LetterPage(topic=topic, records=list(islice(listed, limit)))
+        views = (to_view(raw, redriven=marks.has(raw)) for raw, _ in self._select(name, topic, selection))
+        return LetterPage(topic=topic, records=list(islice(views, limit)))
 
     def redrive(self, name: str, selection: Selection, *, max_records: int, dry_run: bool) -> Redriven:
-        """Send the letters that are meant; `dry_run` only tells which."""
+        """Redrive the selected dead letters; `dry_run` only returns which they are."""
         self._check_leads()
         config = self._config_of(name)
         topic = self._topic(name, config)
@@ -97,7 +97,7 @@ class DeadLetterBox:
             marks = self._known_marks(name, topic)
             chosen: list[tuple[IncomingRecord, LetterError]] = []
             skipped = 0
-            for raw, error in self._chosen(name, topic, selection):
+            for raw, error in self._select(name, topic, selection):
                 if marks.has(raw) or redrive_count(raw.headers) >= _REDRIVES_MAX:
                     skipped += 1
                 elif len(chosen) < max_records:
@@ -105,13 +105,13 @@ class DeadLetterBox:
             sent = [LetterPlace(partition=raw.partition, offset=raw.offset) for raw, _ in chosen]
             failed: list[str] = []
             if chosen and not dry_run:
-                failed, sent = self._send(name, chosen, self._way(name, config), marks)
+                failed, sent = self._send(name, chosen, self._route(name, config), marks)
         return Redriven(redriven=0 if dry_run else len(sent), skipped=skipped, records=sent, failed=failed)
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Stop following the topic of marks."""
         if self._notes is not None:
-            self._notes.topic.stop()
+            self._notes.stop()
 
     def _topic(self, name: str, config: Mapping[str, str]) -> str:
         topic = self._providers.resolve(config).get("errors.deadletterqueue.topic.name", "").strip()
@@ -121,8 +121,8 @@ class DeadLetterBox:
             )
         return topic
 
-    def _chosen(self, name: str, topic: str, selection: Selection) -> Iterator[tuple[IncomingRecord, LetterError]]:
-        """Letters that are meant; several connectors may share a topic, and none is given the others' records."""
+    def _select(self, name: str, topic: str, selection: Selection) -> Iterator[tuple[IncomingRecord, LetterError]]:
+        """The selected dead letters of this connector: several connectors may share a topic."""
         starts = None
         if selection.partition is not None and selection.from_offset is not None:
             starts = {selection.partition: selection.from_offset}
@@ -131,7 +131,7 @@ class DeadLetterBox:
                 if looked_at >= _LOOKED_AT_MAX:
                     return
                 error = error_of(raw.headers)
-                if error.connector in (None, name) and is_meant(selection, raw, error):
+                if error.connector in (None, name) and is_selected(selection, raw, error):
                     yield raw, error
         except NotFound:
             return  # no record has failed yet
@@ -141,9 +141,9 @@ class DeadLetterBox:
     def _known_marks(self, name: str, topic: str) -> "_Marks":
         if self._notes is None:
             notes = _Notes(self._settings)
-            notes.topic.start()
+            notes.start()
             self._notes = notes
-        self._notes.topic.read_to_end()
+        self._notes.refresh()
         try:
             (described,) = Admin(self._settings.kafka()).topics([topic])
         except NotFound:
@@ -152,16 +152,16 @@ class DeadLetterBox:
             raise _unreadable(topic, error) from error
         return _Marks(self._notes, name, described.topic_id)
 
-    def _way(self, name: str, config: Mapping[str, str]) -> "_Way":
+    def _route(self, name: str, config: Mapping[str, str]) -> "_Route":
         resolved = self._providers.resolve(config)
-        if issubclass(self._plugins.connector(resolved["connector.class"]), SinkConnector):
-            self._create_topic(name)
+        if issubclass(self._plugins.connectors.find(resolved["connector.class"]), SinkConnector):
+            self._ensure_redrive_topic(name)
             topics = [part.strip() for part in resolved.get("topics", "").split(",") if part.strip()]
             return _ToSink(name, topics)
         source = SourceConnectorConfig.parse({**resolved, "errors.tolerance": "none", "errors.log.enable": "false"})
         return _ThroughSource(source, self._plugins, self._settings)
 
-    def _create_topic(self, name: str) -> None:
+    def _ensure_redrive_topic(self, name: str) -> None:
         admin, topic = Admin(self._settings.kafka()), redrive_topic(name)
         if topic in admin.topic_names():
             return
@@ -170,11 +170,11 @@ class DeadLetterBox:
         except AlreadyExists:
             pass
         except ClientError as error:
-            raise ConnectError(f"Topic {topic}, by which letters come back, could not be created: {error}") from error
+            raise ConnectError(f"The redrive topic {topic} could not be created: {error}") from error
         self._on_new_topic(name)
 
     def _send(
-        self, name: str, chosen: Sequence[tuple[IncomingRecord, LetterError]], way: "_Way", marks: "_Marks"
+        self, name: str, chosen: Sequence[tuple[IncomingRecord, LetterError]], route: "_Route", marks: "_Marks"
     ) -> tuple[list[str], list[LetterPlace]]:
         producer = TransactionalProducer(
             self._settings.kafka(), transactional_id=f"{self._settings.group_id}-redrive-{name}"
@@ -185,31 +185,27 @@ class DeadLetterBox:
             producer.init()
             for start in range(0, len(chosen), _TRANSACTION_LETTERS):
                 part = chosen[start : start + _TRANSACTION_LETTERS]
-                ready = [(raw, way(raw, error)) for raw, error in part]
+                ready = [(raw, route(raw, error)) for raw, error in part]
                 failed += [text for _, text in ready if isinstance(text, str)]
                 good = [(raw, record) for raw, record in ready if isinstance(record, OutgoingRecord)]
-                _transaction(producer, [*(record for _, record in good), *(marks.mark(raw) for raw, _ in good)])
+                producer.begin()
+                try:
+                    for record in (*(record for _, record in good), *(marks.mark(raw) for raw, _ in good)):
+                        producer.send(record)
+                    producer.commit()
+                except ClientError:
+                    producer.abort()
+                    raise
                 sent += [LetterPlace(partition=raw.partition, offset=raw.offset) for raw, _ in good]
         except ClientError as error:
-            raise ConnectError(f"{len(sent)} dead letters were sent again, then the cluster failed: {error}") from error
+            raise ConnectError(f"{len(sent)} dead letters were redriven, then the cluster failed: {error}") from error
         finally:
             producer.close()
         return failed, sent
 
 
-def _transaction(producer: TransactionalProducer, records: Sequence[OutgoingRecord]) -> None:
-    producer.begin()
-    try:
-        for record in records:
-            producer.send(record)
-        producer.commit()
-    except ClientError:
-        producer.abort()
-        raise
-
-
-_Way = Callable[[IncomingRecord, LetterError], OutgoingRecord | str]
-"""How a letter is sent again; the words for why it cannot be."""
+_Route = Callable[[IncomingRecord, LetterError], OutgoingRecord | str]
+"""Makes the record for a dead letter, or the message why that is impossible."""
 
 
 class _ToSink:
@@ -221,7 +217,7 @@ class _ToSink:
         first = error.topic or (self._topics[0] if len(self._topics) == 1 else None)
         if first is None:
             return (
-                f"{raw.partition}-{raw.offset}: the letter does not tell its topic: "
+                f"{raw.partition}-{raw.offset}: the dead letter does not name its topic: "
                 "set errors.deadletterqueue.context.headers.enable=true"
             )
         headers = [header for header in raw.headers if not header[0].startswith(PREFIX)]
@@ -248,42 +244,38 @@ class _ThroughSource:
         try:
             record = record_of(raw.value or b"")
             if record is None:
-                return f"{place}: the source could make no record of what it had read"
+                return f"{place}: the source could not turn its data into a record"
             sent, _origins = self._pipeline.outgoing([record])
         except RetriableError:
-            raise  # A registry that is away is nobody's fault: the letters stay where they are.
+            raise  # The registry is unreachable: the dead letters stay where they are.
         except (msgspec.DecodeError, ConnectError) as error:
             cause = error.__cause__ if isinstance(error, ToleranceExceeded) else error
             return f"{place}: {cause}"
         return sent[0] if sent else f"{place}: a transform drops it"
 
 
-class _Notes:
-    """Which letters were sent again, as a compacted topic tells."""
+class _Notes(CompactedTopic):
+    """The dead letters that were redriven, in a compacted topic."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         plan = TopicPlan(name=settings.redrive_storage_topic, key="redrive.storage.topic", partitions=1)
-        self.topic = CompactedTopic(settings.kafka(), plan, self._apply)
+        super().__init__(settings.kafka(), plan, lambda record: self.known.add(record.key or b""))
         self.known: set[bytes] = set()
-
-    def _apply(self, record: IncomingRecord) -> None:
-        if record.key is not None:
-            self.known.add(record.key)
 
 
 class _Marks:
-    """Those of one connector's letters. A topic that was deleted and made anew counts from 0 again: its id tells."""
+    """The marks of one connector. They include the topic's id: offsets of a recreated topic start at 0 again."""
 
     def __init__(self, notes: _Notes, connector: str, topic_id: str) -> None:
         self._notes, self._connector, self._topic_id = notes, connector, topic_id
 
     def has(self, raw: IncomingRecord) -> bool:
-        """Whether a letter was sent again."""
+        """Whether a dead letter was redriven."""
         return self._key(raw) in self._notes.known
 
     def mark(self, raw: IncomingRecord) -> OutgoingRecord:
-        """The record that says so."""
-        return OutgoingRecord(topic=self._notes.topic.plan.name, key=self._key(raw), value=b"{}")
+        """The record that marks it as redriven."""
+        return OutgoingRecord(topic=self._notes.topic, key=self._key(raw), value=b"{}")
 
     def _key(self, raw: IncomingRecord) -> bytes:
         return msgspec.json.encode([self._connector, raw.topic, self._topic_id, raw.partition, raw.offset])

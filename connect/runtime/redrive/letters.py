@@ -1,4 +1,4 @@
-"""Dead letters as somebody looks at them: where each comes from, why it failed, whether it was sent again."""
+"""Reads dead letters: where each comes from, why it failed, whether it was redriven."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,40 +18,37 @@ _WAIT_MS: Final = 200
 _SHOWN_BYTES_MAX: Final = 65_536
 
 
-def is_meant(selection: Selection, raw: IncomingRecord, error: LetterError) -> bool:
-    """Whether a selection means a letter."""
+def is_selected(selection: Selection, raw: IncomingRecord, error: LetterError) -> bool:
+    """Whether a selection contains a dead letter."""
     places = {(place.partition, place.offset) for place in selection.offsets}
     if places and (raw.partition, raw.offset) not in places:
         return False
     if selection.partition not in (None, raw.partition) or selection.stage not in (None, error.stage):
         return False
-    if selection.exception is not None and not _is_class(error.exception, selection.exception):
+    names = (error.exception, (error.exception or "").rpartition(".")[2])
+    if selection.exception is not None and selection.exception not in names:
         return False
     low = selection.from_offset if selection.from_offset is not None else 0
     return low <= raw.offset and (selection.to_offset is None or raw.offset <= selection.to_offset)
 
 
-def _is_class(name: str | None, wanted: str) -> bool:
-    return name is not None and (name == wanted or name.rpartition(".")[2] == wanted)
-
-
 def error_of(headers: Sequence[Header]) -> LetterError:
-    """What a letter's headers tell; of several failures the last."""
-    told: dict[str, str | None] = {}
+    """The error in a dead letter's headers; the last one if there are several."""
+    context: dict[str, str | None] = {}
     for name, value in headers:
         if name.startswith(PREFIX):
-            told[name.removeprefix(PREFIX)] = None if value is None else value.decode(errors="replace")
+            context[name.removeprefix(PREFIX)] = None if value is None else value.decode(errors="replace")
     return LetterError(
-        stage=told.get("stage"),
-        class_name=told.get("class.name"),
-        exception=told.get("exception.class.name"),
-        message=told.get("exception.message"),
-        stacktrace=told.get("exception.stacktrace"),
-        topic=told.get("topic"),
-        partition=_number(told.get("partition")),
-        offset=_number(told.get("offset")),
-        connector=told.get("connector.name"),
-        task=_number(told.get("task.id")),
+        stage=context.get("stage"),
+        class_name=context.get("class.name"),
+        exception=context.get("exception.class.name"),
+        message=context.get("exception.message"),
+        stacktrace=context.get("exception.stacktrace"),
+        topic=context.get("topic"),
+        partition=_number(context.get("partition")),
+        offset=_number(context.get("offset")),
+        connector=context.get("connector.name"),
+        task=_number(context.get("task.id")),
     )
 
 
@@ -62,7 +59,7 @@ def _number(text: str | None) -> int | None:
 def read_letters(
     settings: ClientSettings, topic: str, *, starts: Mapping[int, int] | None = None
 ) -> Iterator[IncomingRecord]:
-    """Every letter that is there now, by partition and offset; from where `starts` says."""
+    """All current dead letters by partition and offset, from the offsets in `starts`."""
     admin = Admin(settings)
     count = len(admin.topics([topic])[0].partitions)
     places: list[TopicPartition] = [(topic, number) for number in range(count)]
@@ -72,19 +69,16 @@ def read_letters(
         for place in places:
             first = max(firsts[place], (starts or {}).get(place[1], 0))
             if first < ends[place]:
+                end = ends[place]
                 reader.start({place: first})
-                yield from _until(reader, place, ends[place])
+                while reader.positions[place] < end:
+                    yield from (record for record in reader.read(_BATCH, timeout_ms=_WAIT_MS) if record.offset < end)
     finally:
         reader.close()
 
 
-def _until(reader: Reader, place: TopicPartition, end: int) -> Iterator[IncomingRecord]:
-    while reader.positions[place] < end:
-        yield from (record for record in reader.read(_BATCH, timeout_ms=_WAIT_MS) if record.offset < end)
-
-
-def shown(raw: IncomingRecord, *, redriven: bool) -> LetterView:
-    """A letter as it is told."""
+def to_view(raw: IncomingRecord, *, redriven: bool) -> LetterView:
+    """A dead letter as the REST API shows it."""
     encoding: Literal["utf-8", "base64"] = "utf-8"
     key, value = raw.key, raw.value
     try:

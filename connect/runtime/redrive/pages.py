@@ -1,4 +1,4 @@
-"""Dead letters as the REST API shows them, and which of them are to be given to the sink again."""
+"""Dead letters as the REST API shows them, and selections of them."""
 
 from typing import Annotated, Literal
 
@@ -7,29 +7,29 @@ from msgspec import Meta
 
 
 class LetterError(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": "class"}):
-    """Why and where a record failed, from the headers of its dead letter; null where they do not tell."""
+    """Why and where a record failed, from the headers of its dead letter; null where they are missing."""
 
-    stage: Annotated[str | None, Meta(description="Where on its way.", examples=["VALUE_CONVERTER"])] = None
-    class_name: Annotated[str | None, Meta(description="The class that was at work.")] = None
-    exception: Annotated[str | None, Meta(description="The name of the error.")] = None
-    message: Annotated[str | None, Meta(description="What it says.")] = None
-    stacktrace: Annotated[str | None, Meta(description="Where it was raised.")] = None
+    stage: Annotated[str | None, Meta(description="The stage at which it failed.", examples=["VALUE_CONVERTER"])] = None
+    class_name: Annotated[str | None, Meta(description="The class that failed.")] = None
+    exception: Annotated[str | None, Meta(description="The name of the exception.")] = None
+    message: Annotated[str | None, Meta(description="Its message.")] = None
+    stacktrace: Annotated[str | None, Meta(description="Its stack trace.")] = None
     topic: Annotated[str | None, Meta(description="The topic that the record was read from.")] = None
     partition: Annotated[int | None, Meta(description="Its partition there.")] = None
     offset: Annotated[int | None, Meta(description="Its offset there.")] = None
-    connector: Annotated[str | None, Meta(description="The connector that failed with it.")] = None
-    task: Annotated[int | None, Meta(description="The task that failed with it.")] = None
+    connector: Annotated[str | None, Meta(description="The connector at which it failed.")] = None
+    task: Annotated[int | None, Meta(description="The task at which it failed.")] = None
 
 
 class LetterPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a dead letter lies in its topic."""
+    """The position of a dead letter in its topic."""
 
     partition: Annotated[int, Meta(description="The partition of the dead-letter topic.")]
     offset: Annotated[int, Meta(description="The offset in it.")]
 
 
 class LetterView(msgspec.Struct, frozen=True, kw_only=True):
-    """A dead letter: the record that failed, and why. Bytes that are no text are told in base64."""
+    """A dead letter: the failed record and the error. Bytes that are not text are in base64."""
 
     partition: Annotated[int, Meta(description="Its partition in the dead-letter topic.")]
     offset: Annotated[int, Meta(description="Its offset there.")]
@@ -41,10 +41,10 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="The record's own headers.", examples=[[["trace-id", "4bf92f35"]]]),
     ]
     error: Annotated[LetterError, Meta(description="Why it failed.")]
-    redriven: Annotated[bool, Meta(description="Whether it was given to the sink again.")]
-    redrive_count: Annotated[int, Meta(description="How often the record had come back before it failed this time.")]
+    redriven: Annotated[bool, Meta(description="Whether it was redriven.")]
+    redrive_count: Annotated[int, Meta(description="How often the record was redriven before it failed this time.")]
     encoding: Annotated[
-        Literal["utf-8", "base64"], Meta(description="Of key and value: base64 when they are no text.")
+        Literal["utf-8", "base64"], Meta(description="The encoding of key and value: base64 if they are not text.")
     ] = "utf-8"
 
 
@@ -56,7 +56,7 @@ class LetterPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dead letters are meant: all that fit everything that is set."""
+    """Selects dead letters: those that meet all conditions."""
 
     offsets: list[LetterPlace] = []
     partition: int | None = None
@@ -68,9 +68,11 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Redriven(msgspec.Struct, frozen=True, kw_only=True):
-    """What was given again, or would be."""
+    """The dead letters that were redriven, or would be."""
 
-    redriven: Annotated[int, Meta(description="How many.")]
-    skipped: Annotated[int, Meta(description="How many were meant, but given again before, or too often.")]
-    records: Annotated[list[LetterPlace], Meta(description="Which ones.")]
-    failed: Annotated[list[str], Meta(description="Those that could not be given again, and why.")] = []
+    redriven: Annotated[int, Meta(description="The number of redriven dead letters.")]
+    skipped: Annotated[
+        int, Meta(description="The number of selected dead letters that were already redriven, or too often.")
+    ]
+    records: Annotated[list[LetterPlace], Meta(description="Their positions.")]
+    failed: Annotated[list[str], Meta(description="Those that could not be redriven, and why.")] = []

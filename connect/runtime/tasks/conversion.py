@@ -14,7 +14,7 @@ from connect.transforms.chain import Chain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """What stands between the bytes of a topic and a task."""
+    """The steps between the bytes of a topic and a task."""
 
     key: Converter
     value: Converter
@@ -22,20 +22,20 @@ class Conversion:
     chain: Chain
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close all of them."""
         for part in (self.key, self.value, self.headers, self.chain):
             part.close()
 
 
 class ConverterChoice(NamedTuple):
-    """The class of a converter as it was named, and its options, without prefix."""
+    """The name of a converter's class, and its options, without prefix."""
 
     name: str
     options: Mapping[str, str]
 
 
 class ConverterChoices(NamedTuple):
-    """What a connector's configuration, and the worker's where it says nothing, choose."""
+    """The converters of a connector: its own, or the worker's."""
 
     key: ConverterChoice
     value: ConverterChoice
@@ -43,30 +43,30 @@ class ConverterChoices(NamedTuple):
 
 
 def converter_choices(config: Config, settings: ConnectSettings) -> ConverterChoices:
-    """Which converters are meant."""
+    """The converters that a configuration names; the worker's where it names none."""
     header_options = settings.header_converter_properties
     return ConverterChoices(
-        key=_chosen(config, "key.converter", settings.key_converter, settings.key_converter_properties),
-        value=_chosen(config, "value.converter", settings.value_converter, settings.value_converter_properties),
-        headers=_chosen(config, "header.converter", settings.header_converter, header_options),
+        key=_choose(config, "key.converter", settings.key_converter, settings.key_converter_properties),
+        value=_choose(config, "value.converter", settings.value_converter, settings.value_converter_properties),
+        headers=_choose(config, "header.converter", settings.header_converter, header_options),
     )
 
 
 def conversion_of(config: ConnectorConfig, plugins: Plugins, settings: ConnectSettings) -> Conversion:
-    """Make them; ConfigError when one cannot be."""
+    """Make the converters and transforms; ConfigError when one is invalid."""
     key, value, headers = converter_choices(config, settings)
     return Conversion(
-        key=plugins.converter(key.name)(key.options, is_key=True),
-        value=plugins.converter(value.name)(value.options, is_key=False),
-        headers=plugins.header_converter(headers.name)(headers.options),
-        chain=Chain(config.given, plugins.transform, plugins.predicate),
+        key=plugins.converters.find(key.name)(key.options, is_key=True),
+        value=plugins.converters.find(value.name)(value.options, is_key=False),
+        headers=plugins.header_converters.find(headers.name)(headers.options),
+        chain=Chain(config.given, plugins.transforms.find, plugins.predicates.find),
     )
 
 
-def _chosen(
+def _choose(
     config: Config, key: str, worker_class: str, worker_options: tuple[tuple[str, str], ...]
 ) -> ConverterChoice:
-    """A class and its options: the worker's options are for the worker's class only."""
+    """A class and its options; the worker's options only apply to the worker's class."""
     named = config.given.get(key)
     if named:
         return ConverterChoice(named.strip(), config.below(f"{key}."))
@@ -74,7 +74,7 @@ def _chosen(
 
 
 def class_name_of(plugin: object) -> str:
-    """What a plugin is called in headers and logs: Kafka Connect's name, where it has one."""
+    """The name of a plugin in headers and logs: Kafka Connect's, if it has one."""
     kind = type(plugin)
     aliases: tuple[str, ...] = getattr(kind, "aliases", ())
     return aliases[0] if aliases else f"{kind.__module__}.{kind.__qualname__}"

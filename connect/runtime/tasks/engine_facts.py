@@ -1,4 +1,4 @@
-"""What a worker knows of a sink of an engine."""
+"""What a worker knows about an engine's sink."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from connect.settings import ConnectSettings
 
 
 class SinkFacts(EngineFacts):
-    """The facts of one task, made from its configuration with placeholders filled in, and the worker's."""
+    """The facts of one task, from its resolved configuration and the worker's settings."""
 
     def __init__(self, task: TaskId, config: SinkConnectorConfig, settings: ConnectSettings) -> None:
         self._task_id = task
@@ -69,5 +69,5 @@ class SinkFacts(EngineFacts):
 
 
 def topic_choice(config: SinkConnectorConfig, connector: str) -> TopicChoice:
-    """Which topics a sink reads: those it names or matches, and the one by which dead letters come back."""
+    """The topics of a sink: those it names or matches, and the one with redriven dead letters."""
     return TopicChoice(names=config.topics, pattern=config.topics_regex or None, redriven=redrive_topic(connector))

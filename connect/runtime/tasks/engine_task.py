@@ -1,4 +1,4 @@
-"""Runs the task of a sink whose records another engine carries: the task drives the engine, the worker the task."""
+"""Runs the task of a sink whose records another engine moves: the task controls the engine, the worker the task."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _RETRY_SECONDS: Final = 1.0
 
 
 class EngineAway(Exception):
-    """The engine does not answer now; the task waits for it."""
+    """The engine is unreachable; the task waits for it."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -28,7 +28,7 @@ class EngineAway(Exception):
 
 
 class EngineWork(Work):
-    """The work of one such task."""
+    """The work of one engine task."""
 
     def __init__(self, setup: TaskSetup) -> None:
         assert issubclass(setup.connector, EngineSinkConnector)
@@ -61,13 +61,13 @@ class EngineWork(Work):
                 self._is_resting = True
             except OUTAGES as error:
                 extra = {"task": str(self._setup.plan.id), "error": str(error)}
-                log.warning("an engine could not be paused yet", extra=extra)
+                log.warning("the engine could not be paused yet", extra=extra)
                 pause = _RETRY_SECONDS
         self._setup.stopping.wait(pause)
 
     @override
     def finish(self) -> None:
-        """The engine commits on its own, at the latest when it is stopped."""
+        """The engine commits by itself, at the latest when it is stopped."""
 
     @override
     def close(self) -> None:
@@ -84,7 +84,6 @@ class TaskEngineContext(SinkFacts, EngineContext):
         assert isinstance(setup.config, SinkConnectorConfig)
         super().__init__(setup.plan.id, setup.config, setup.services.settings)
         self._setup = setup
-        self._seen_topics: set[str] = set()
 
     @property
     @override
@@ -128,15 +127,11 @@ class TaskEngineContext(SinkFacts, EngineContext):
         try:
             self._setup.counters.add(changes)
         except KeyError as error:
-            raise ConnectError(f"There is no counter {error.args[0]}") from None
+            raise ConnectError(f"Unknown counter {error.args[0]}") from None
 
     @override
     def used(self, topics: Iterable[str]) -> None:
-        if not self._setup.services.settings.topic_tracking_enable:
-            return
-        for topic in set(topics) - self._seen_topics:
-            self._seen_topics.add(topic)
-            self._setup.services.statuses.put_topic(topic, self._setup.plan.id)
+        self._setup.track_topics(topics)
 
     @override
     def wait(self, seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""A task on its thread: its life from the first state to the last, written to the status topic."""
+"""A task on its thread: it runs the work and writes its states to the status topic."""
 
 import logging
 import threading
@@ -10,7 +10,7 @@ from typing import Final
 from connect.api.backoff import Backoff
 from connect.api.engine import EngineSinkConnector
 from connect.api.sink import SinkConnector
-from connect.runtime.configuration.config_providers import concealed
+from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.traces import stack_trace
@@ -40,7 +40,7 @@ class RunningTask:
         is_owner: Callable[[], bool] = lambda: True,
         on_end: Callable[["RunningTask"], None] = lambda _: None,
     ) -> None:
-        """`is_owner` is asked before anything is written: a process that stood still may have lost the task."""
+        """`is_owner` is checked before every write: a process that was suspended may have lost the task."""
         self.plan = plan
         self.counters = TaskCounters()
         self.state = State.UNASSIGNED
@@ -59,15 +59,15 @@ class RunningTask:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether it was asked to end; otherwise it ends by itself."""
+        """Whether it was asked to end; otherwise it ended on its own."""
         return self._stopping.is_asked
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def set_target(self, target: Target) -> None:
-        """Carry records, or pause."""
+        """Run or pause."""
         self._target = target
 
     def stop(self) -> None:
@@ -79,7 +79,7 @@ class RunningTask:
         self._stopping.cancel()
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end; False when it did not come in time."""
+        """Wait for the end; False on a timeout."""
         self._thread.join(max(0.0, timeout_seconds))
         return not self._thread.is_alive()
 
@@ -93,7 +93,7 @@ class RunningTask:
             self._on_end(self)
 
     def _open_services(self) -> bool:
-        """Wait for the cluster, without which not even a state can be written; False when stopped meanwhile."""
+        """Wait for the cluster, without which not even a state can be written; False when the task was stopped."""
         for attempt in count():
             if self._stopping.is_asked:
                 break
@@ -102,58 +102,58 @@ class RunningTask:
                 return not self._stopping.is_asked
             except Exception:
                 delay = _STARTS.delay(attempt)
-                log.exception("task cannot begin yet", extra={"task": str(self.plan.id), "again_in_s": delay})
+                log.exception("task cannot start yet", extra={"task": str(self.plan.id), "again_in_s": delay})
                 self._stopping.wait(delay)
         return False
 
     def run(self) -> None:
-        """The life of the task, on its thread."""
+        """Run the task, on its thread."""
         try:
-            self._live()
+            if self._target is Target.PAUSED:
+                self._report(State.PAUSED)
+            while self._target is Target.PAUSED:  # nothing is opened before the first resume
+                self._stopping.wait_or_raise(0.1)
+            work = self._start_work()
+            try:
+                self._run_work(work)
+                if not self._stopping.is_cancelled:
+                    work.finish()
+            finally:
+                work.close()
         except Stopped:
             self._report(State.UNASSIGNED)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the status shows it
-            self._fail(error)
+        except BaseException as error:  # noqa: BLE001 - the status shows any failure
+            trace = self._trace(error)
+            extra = {"task": str(self.plan.id), "trace": trace}
+            if self._stopping.is_asked:
+                log.warning("the task failed while it stopped", extra=extra)
+                self._report(State.UNASSIGNED)
+            else:
+                log.error("the task failed", extra=extra)
+                self._report(State.FAILED, trace)
         else:
             self._report(State.UNASSIGNED)
 
-    def _live(self) -> None:
-        self._wait_while_paused()
-        work = self._start_work()
-        try:
-            self._carry(work)
-            if not self._stopping.is_cancelled:
-                work.finish()
-        finally:
-            work.close()
-
-    def _wait_while_paused(self) -> None:
-        """Nothing is opened for a task that is paused from the start."""
-        if self._target is Target.PAUSED:
-            self._report(State.PAUSED)
-        while self._target is Target.PAUSED:
-            self._stopping.wait_or_raise(0.1)
-
     def _start_work(self) -> Work:
-        """The work, ready: the other side may be away when a task starts, and is waited for as it is later."""
+        """The started work; an unreachable other system is waited for."""
         for attempt in count():
             setup = set_up(self.plan, self._services, self._stopping, self.counters)
             work: Work | None = None
             try:
-                work = _work(setup)
+                work = _make_work(setup)
                 work.start()
                 return work
             except OUTAGES as error:
                 _close(work or setup)
                 self._report(State.RESTARTING, self._trace(error))
-                log.warning("a task cannot start yet", extra={"task": str(self.plan.id), "error": str(error)})
+                log.warning("the task cannot start yet", extra={"task": str(self.plan.id), "error": str(error)})
                 self._stopping.wait_or_raise(_STARTS.delay(attempt))
             except BaseException:
                 _close(work or setup)
                 raise
-        raise AssertionError("attempts have no end")
+        raise AssertionError("count() never ends")
 
-    def _carry(self, work: Work) -> None:
+    def _run_work(self, work: Work) -> None:
         self._report(State.RUNNING)
         while not self._stopping.is_asked:
             if self._target is Target.PAUSED:
@@ -178,22 +178,12 @@ class RunningTask:
         """Engine tasks move no records themselves; all we can report is that the engine is unreachable."""
         if self.state is not State.RESTARTING:
             self._report(State.RESTARTING, self._trace(error))
-            log.warning("an engine does not answer", extra={"task": str(self.plan.id), "error": str(error)})
+            log.warning("the engine does not answer", extra={"task": str(self.plan.id), "error": str(error)})
         self._stopping.wait(_ENGINE_RETRIES.delay(self._outages))
         self._outages += 1
 
-    def _fail(self, error: BaseException) -> None:
-        trace = self._trace(error)
-        extra = {"task": str(self.plan.id), "trace": trace}
-        if self._stopping.is_asked:
-            log.warning("a task failed while it stopped", extra=extra)
-            self._report(State.UNASSIGNED)
-            return
-        log.error("a task failed", extra=extra)
-        self._report(State.FAILED, trace)
-
     def _trace(self, error: BaseException) -> str:
-        return concealed(stack_trace(error), self._services.providers.secrets(self.plan.connector_config))
+        return conceal(stack_trace(error), self._services.providers.secrets(self.plan.connector_config))
 
     def _report(self, state: State, trace: str | None = None) -> None:
         self.state = state
@@ -205,14 +195,14 @@ class RunningTask:
 
 
 def _close(what: Work | TaskSetup) -> None:
-    """Leave nothing open of a start that failed; an error here must not hide the reason."""
+    """Clean up after a failed start; an error here must not hide the reason."""
     try:
         what.close()
-    except Exception as error:  # noqa: BLE001 - connectors are anybody's code
-        log.warning("a task that did not start could not be closed", extra={"error": str(error)})
+    except Exception as error:  # noqa: BLE001 - connectors may raise anything
+        log.warning("cleaning up after a failed start failed", extra={"error": str(error)})
 
 
-def _work(setup: TaskSetup) -> Work:
+def _make_work(setup: TaskSetup) -> Work:
     if issubclass(setup.connector, EngineSinkConnector):
         return EngineWork(setup)
     if issubclass(setup.connector, SinkConnector):

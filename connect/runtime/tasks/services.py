@@ -1,4 +1,4 @@
-"""What the tasks of one process share."""
+"""The services that the tasks of one process share."""
 
 import threading
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class TaskServices:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def offsets_in(self, topic: str | None) -> OffsetStore:
-        """The offsets of connectors that use a topic of their own, or the worker's."""
+        """The offsets in a connector's separate topic, or else in the worker's."""
         if topic is None or topic == self.offsets.topic:
             return self.offsets
         with self._lock:
@@ -35,14 +35,14 @@ class TaskServices:
             return self._own_offsets[topic]
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the stores."""
         for store in (*self._own_offsets.values(), self.offsets):
             store.stop()
         self.statuses.close()
 
 
 def open_services(settings: ConnectSettings) -> TaskServices:
-    """Connect to everything that tasks need; raises what the cluster refuses."""
+    """Open the stores that tasks need; raises when the cluster refuses that."""
     offsets = OffsetStore(settings)
     offsets.start()
     return TaskServices(
@@ -55,7 +55,7 @@ def open_services(settings: ConnectSettings) -> TaskServices:
 
 
 class LazyServices:
-    """The services of this process, opened when its first task needs them."""
+    """The services of this process, opened on the first use."""
 
     def __init__(
         self, settings: ConnectSettings, *, connect: Callable[[ConnectSettings], TaskServices] = open_services
@@ -66,14 +66,14 @@ class LazyServices:
         self._services: TaskServices | None = None
 
     def open(self) -> TaskServices:
-        """The services; raises what keeps them from opening."""
+        """The services; raises when they cannot be opened."""
         with self._lock:
             if self._services is None:
                 self._services = self._connect(self.settings)
             return self._services
 
     def close(self) -> None:
-        """Close them; no task may run any more."""
+        """Close them when no task runs any more."""
         with self._lock:
             if self._services is not None:
                 self._services.close()

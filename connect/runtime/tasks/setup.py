@@ -1,16 +1,17 @@
-"""What every task begins with: its configuration with placeholders filled in, its class, converters and policy."""
+"""The setup of every task: its resolved configuration, its class, converters and error policy."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
 from connect.api.config import Config
 from connect.api.connector import Connector
 from connect.api.errors import RetriableError
-from connect.api.sink import SinkConnector
 from connect.runtime.configuration.client_overrides import admin_properties, producer_properties
-from connect.runtime.configuration.config_providers import concealed
-from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.configuration.config_providers import conceal
+from connect.runtime.configuration.connector_config import ConnectorConfig
+from connect.runtime.configuration.validation import definition_class
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.dead_letter import DeadLetters
 from connect.runtime.failures.error_policy import ErrorPolicy
@@ -21,35 +22,35 @@ from connect.runtime.tasks.services import TaskServices
 from core_broker.client.settings import ClientSettings
 
 OUTAGES: Final = (RetriableError, ConnectionError, TimeoutError)
-"""Errors about the other side, not about a record."""
+"""Errors of the other system, not of a record."""
 
 
 class Work(Protocol):
-    """What a task does between its first and its last moment; called from the task's thread alone."""
+    """The work of a task; called from the task's thread only."""
 
     def start(self) -> None:
-        """Make everything ready."""
+        """Prepare everything."""
 
     def turn(self) -> None:
-        """Carry some records, and commit when it is time."""
+        """Move some records, and commit when it is time."""
 
     def rest(self) -> None:
-        """Be paused for a moment."""
+        """Spend a moment of a pause."""
 
     def resume(self) -> None:
-        """Go on after having been paused."""
+        """Continue after a pause."""
         return
 
     def finish(self) -> None:
-        """Make durable what was carried, and commit it: the end in good order."""
+        """Make the records durable and commit them: an orderly end."""
 
     def close(self) -> None:
-        """Leave nothing open; also after a failure, at any moment."""
+        """Release everything; also after a failure, at any time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSetup:
-    """All that the work of one task needs."""
+    """Everything that the work of one task needs."""
 
     plan: TaskPlan
     services: TaskServices
@@ -63,25 +64,32 @@ class TaskSetup:
     conversion: Conversion
     policy: ErrorPolicy
     dead_letters: DeadLetters | None
+    _seen_topics: set[str] = field(default_factory=set)
+
+    def track_topics(self, topics: Iterable[str]) -> None:
+        """Add topics to the connector's active topics, unless tracking is disabled."""
+        if self.services.settings.topic_tracking_enable:
+            for topic in set(topics) - self._seen_topics:
+                self._seen_topics.add(topic)
+                self.services.statuses.put_topic(topic, self.plan.id)
 
     def kafka(self, properties: dict[str, str], *, role: str) -> ClientSettings:
-        """How this task reaches the cluster; the role is part of the client's name."""
+        """The client settings of this task; the role is part of the client id."""
         client_id = properties.pop("client.id", f"connector-{role}-{self.plan.id}")
         return self.services.settings.kafka(tuple(properties.items()), client_id=client_id)
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the converters and the dead letters."""
         self.conversion.close()
         if self.dead_letters is not None:
             self.dead_letters.close()
 
 
 def set_up(plan: TaskPlan, services: TaskServices, stopping: Stopping, counters: TaskCounters) -> TaskSetup:
-    """Read the configuration; ConfigError when it cannot work."""
+    """Parse the configuration; ConfigError when it is invalid."""
     given = services.providers.resolve(plan.connector_config)
-    connector = services.plugins.connector(given["connector.class"])
-    kind = SinkConnectorConfig if issubclass(connector, SinkConnector) else SourceConnectorConfig
-    config = kind.parse(given)
+    connector = services.plugins.connectors.find(given["connector.class"])
+    config = definition_class(connector).parse(given)
     policy = ErrorPolicy(config, task=str(plan.id), counters=counters, stopping=stopping)
     return TaskSetup(
         plan=plan,
@@ -110,5 +118,5 @@ def _dead_letters(
         producer=settings.kafka(tuple(producer.items()), client_id=name),
         admin=settings.kafka(tuple(admin_properties(settings, config.given).items()), client_id=name),
         stopping=stopping,
-        conceal=partial(concealed, secrets=services.providers.secrets(plan.connector_config)),
+        conceal=partial(conceal, secrets=services.providers.secrets(plan.connector_config)),
     )

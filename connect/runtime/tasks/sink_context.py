@@ -1,4 +1,4 @@
-"""What the task of a sink may ask for, kept until its work sees to it."""
+"""The context of a sink's task; it keeps the task's requests until they are carried out."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -27,9 +27,9 @@ class TaskSinkContext(SinkContext):
         self._consumer = consumer
         self._report = report
         self.rewinds: dict[TopicPartition, int] = {}
-        """Where the sink wants to read on."""
+        """Where the sink wants to continue reading."""
         self.retry_after_ms: int | None = None
-        """How long the sink wants to be left alone."""
+        """How long the sink wants to wait."""
         self.wants_commit = False
 
     @property
@@ -76,6 +76,6 @@ class TaskSinkContext(SinkContext):
         return self._stopping.wait(seconds)
 
     def take_rewinds(self) -> dict[TopicPartition, int]:
-        """Where to read on; forgets it."""
+        """Where to continue reading; clears the request."""
         rewinds, self.rewinds = self.rewinds, {}
         return rewinds

@@ -1,4 +1,4 @@
-"""Records of topics on their way to a sink: converted, then transformed; those that fail are settled one by one."""
+"""Turns records of topics into records for a sink: converters, then transforms; failures are handled one by one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ SINK_TASK: Final = "org.apache.kafka.connect.sink.SinkTask"
 
 
 class SinkPipeline:
-    """Turns what was read into what is put; for the thread of one task."""
+    """Converts and transforms the records for a sink; for the thread of one task."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class SinkPipeline:
         dead_letters: DeadLetterWriter | None,
         redriven: str = "",
     ) -> None:
-        """`redriven` is the topic by which dead letters come back: its records belong to other topics."""
+        """`redriven` is the topic with redriven dead letters: its records belong to other topics."""
         self._redriven = redriven
         self._conversion = conversion
         self._policy = policy
@@ -39,7 +39,7 @@ class SinkPipeline:
         self._steps = list(enumerate((step.apply for step in conversion.chain.steps), _FIRST_TRANSFORM))
 
     def records(self, batch: Sequence[IncomingRecord]) -> list[SinkRecord]:
-        """What of a batch is to be put: without what transforms drop, and what failed and may."""
+        """The records of a batch to put, without those that transforms drop, or that failed and are tolerated."""
         to_key, to_value, steps = self._conversion.key.to_connect, self._conversion.value.to_connect, self._steps
         redriven = self._redriven
         records: list[SinkRecord] = []
@@ -55,18 +55,18 @@ class SinkPipeline:
                 at = _HEADERS
                 headers = self._headers(raw) if raw.headers else ()
                 record = _sink_record(raw, topic, key_schema, key, value_schema, value, headers)
-                for at, apply in steps:  # noqa: B007 - tells which step failed
+                for at, apply in steps:  # noqa: B007 - shows which step failed
                     record = apply(record)
                     if record is None:
                         break
-            except Exception as error:  # noqa: BLE001 - converters and transforms are anybody's code
+            except Exception as error:  # noqa: BLE001 - plugins may raise anything
                 record = self._convert_step_by_step(raw, at, error)
             if record is not None:
                 append(record)
         return records
 
     def _convert_step_by_step(self, raw: IncomingRecord, failed_at: int, error: Exception) -> SinkRecord | None:
-        """The same once more, step by step under the policy; the step that failed counts as tried once."""
+        """Repeat the conversion step by step under the error policy; the failed step counts as one attempt."""
 
         def attempt(at: int, stage: Stage, plugin: object, step: Callable[[], T]) -> T:
             failed = error if at == failed_at else None
@@ -93,21 +93,30 @@ class SinkPipeline:
         return record
 
     def reject(self, raw: IncomingRecord, failure: Failure) -> None:
-        """A record failed elsewhere: write its dead letter; ToleranceExceeded unless failures are tolerated."""
+        """A record failed elsewhere: write its dead letter; ToleranceExceeded unless errors are tolerated."""
         self._counters.total_record_failures += 1
         self._counters.total_record_errors += 1
         self._give_up(raw, failure)
 
     def _give_up(self, raw: IncomingRecord, failure: Failure) -> None:
-        record = _failed_record(raw)
+        topic, partition, offset = first_place(raw)
+        record = FailedRecord(
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            key=raw.key,
+            value=raw.value,
+            headers=raw.headers,
+            timestamp_ms=raw.timestamp_ms if raw.timestamp_type else None,
+        )
         decision = self._policy.give_up(failure, record)
         if self._dead_letters is not None:
             self._dead_letters.write(record, failure, self._counters)
         if decision is Decision.STOP:
             raise failure.exceeds_tolerance()
 
-    def raw_again(self, record: SinkRecord) -> IncomingRecord:
-        """A record as bytes once more, made by the converters: for records that are no longer at hand as read."""
+    def to_raw(self, record: SinkRecord) -> IncomingRecord:
+        """Convert a record back to bytes, when the original record is no longer at hand."""
         given = self._conversion
         headers = [
             (header.key, given.headers.from_connect_header(record.topic, header.key, header.schema, header.value))
@@ -131,19 +140,6 @@ class SinkPipeline:
             schema, value = convert(raw.topic, name, data)
             headers.append(Header(name, value, schema))
         return tuple(headers)
-
-
-def _failed_record(raw: IncomingRecord) -> FailedRecord:
-    topic, partition, offset = first_place(raw)
-    return FailedRecord(
-        topic=topic,
-        partition=partition,
-        offset=offset,
-        key=raw.key,
-        value=raw.value,
-        headers=raw.headers,
-        timestamp_ms=raw.timestamp_ms if raw.timestamp_type else None,
-    )
 
 
 def _sink_record(

@@ -1,4 +1,4 @@
-"""Runs the task of a sink: read, convert, transform, put; commit only what the sink has made durable."""
+"""Runs a sink's task: read, convert, transform, put; commit only what the sink has made durable."""
 
 import logging
 import time
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _TURN_MS: Final = 200
 _REFRESH_SECONDS: Final = 5.0
-"""How often new topics are looked for."""
+"""How often to look for new topics."""
 _RETRIES: Final = Backoff(0.2, 5.0)
 _DEFAULTS: Final[Configuration] = {
     "auto.offset.reset": "earliest",
@@ -76,19 +76,18 @@ class SinkWork(Work):
         self._next_look = 0.0
         self._topics: list[str] = []
         self._has_subscribed = False
-        self._seen_topics: set[str] = set()
         self._positions: dict[TopicPartition, int] = {}
         """The next offset of each partition, of records that were put."""
         self._committed: dict[TopicPartition, int] = {}
         self._first: dict[TopicPartition, int] = {}
-        """Where reading began, for partitions without a commit."""
+        """Where reading started, for partitions without a commit."""
         self._batch: Sequence[IncomingRecord] = ()
-        """What was read last, without the partitions that were taken since."""
+        """The records read last, without those of partitions that were revoked since."""
         self._held: set[TopicPartition] = set()
-        """The batch's partitions that were never taken since: given again, they begin anew at what is committed."""
-        self._trouble: Exception | None = None
+        """The batch's partitions that were not revoked since; one that came back starts at its commit."""
+        self._callback_error: Exception | None = None
         self._is_careful = False
-        """Set when a flush failed: batches are then put and flushed one by one, to find whose fault it is."""
+        """Set when a flush failed: batches are then put and flushed one by one, to find the cause."""
         self._client = GroupConsumer(
             self._settings,
             group_id=self._group,
@@ -96,7 +95,7 @@ class SinkWork(Work):
             properties={},
         )
 
-    # --- life ---
+    # --- start and stop ---
 
     @override
     def start(self) -> None:
@@ -117,7 +116,7 @@ class SinkWork(Work):
             self._first.setdefault((record.topic, record.partition), record.offset)
         self._held = {(record.topic, record.partition) for record in records}
         self._deliver(self._pipeline.records(records))
-        # What the group took meanwhile is no longer in the batch: its new owner reads it again.
+        # Records of partitions that were revoked meanwhile are no longer in the batch: their new owner reads them.
         for record in self._batch:
             self._positions[record.topic, record.partition] = record.offset + 1
         self._apply_rewinds()
@@ -143,20 +142,17 @@ class SinkWork(Work):
     def close(self) -> None:
         try:
             if self._positions and not self._stopping.is_cancelled:
-                self._close_places(tuple(self._positions))
+                self._close_partitions(tuple(self._positions))
             self._client.close()
             if self._has_subscribed and not self._stopping.is_cancelled:
-                self._leave()
+                # A group waits for static members that left: remove this one, which does not come back.
+                try:
+                    Admin(self._settings).remove_member(self._group, self._instance)
+                except ClientError as error:
+                    log.info("the member could not be removed from its group", extra={"reason": str(error)})
         finally:
             self._task.stop()
             self._setup.close()
-
-    def _leave(self) -> None:
-        """Members with a name of their own are missed only after a while: say that this one does not come back."""
-        try:
-            Admin(self._settings).remove_member(self._group, self._instance)
-        except ClientError as error:
-            log.info("the group could not be told that a member has left", extra={"reason": str(error)})
 
     # --- reading ---
 
@@ -165,13 +161,13 @@ class SinkWork(Work):
             records = self._client.read(self._batch_max, timeout_ms=timeout_ms)
         except ClientError as error:
             raise ConnectError(f"Reading failed: {error}") from error
-        if self._trouble is not None:
-            trouble, self._trouble = self._trouble, None
-            raise trouble
+        if self._callback_error is not None:
+            failure, self._callback_error = self._callback_error, None
+            raise failure
         return records
 
     def _stay_in_group(self, timeout_ms: int) -> None:
-        """Remain in the group while nothing is to be read; what comes all the same is read again later."""
+        """Stay in the group without reading; records that arrive anyway are read again later."""
         first: dict[TopicPartition, int] = {}
         for record in self._read(timeout_ms):
             first.setdefault((record.topic, record.partition), record.offset)
@@ -182,18 +178,19 @@ class SinkWork(Work):
         self._has_subscribed = True
         self._topics = patiently(self._wanted_topics, self._stopping, what="listing topics")
         self._client.subscribe(
-            self._topics or [_nothing(self._setup.plan.id.connector)],
+            # A member of a group must subscribe to something: a topic that does not exist.
+            self._topics or [f"connect-{self._setup.plan.id.connector}-has-no-topics-yet"],
             starts=self._on_assigned,
             revoked=self._on_revoked,
         )
 
     def _wanted_topics(self) -> list[str]:
-        # The topic by which dead letters come back is read once it is there.
+        # The topic with redriven dead letters is read if it exists.
         needs_all = self._choice.pattern is not None or self._setup.dead_letters is not None
         return self._choice.chosen(self._client.topics() if needs_all else ())
 
     def _refresh_topics(self) -> None:
-        """Topics that a regular expression matches may come at any time."""
+        """New topics may match the regular expression at any time."""
         if self._choice.pattern is None or time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + _REFRESH_SECONDS
@@ -203,14 +200,14 @@ class SinkWork(Work):
         except ClientError as error:
             log.warning("topics could not be listed", extra={"reason": str(error)})
 
-    # The group's decisions come in the middle of a read; the library swallows what these raise, so they keep it.
+    # These are called during a read; the library swallows their errors, so they are kept for the read to raise.
 
     def _on_assigned(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         self._context.take_rewinds()
         try:
             self._task.open(places)
         except Exception as error:  # noqa: BLE001 - raised by the read
-            self._trouble = error
+            self._callback_error = error
         self._counters.partition_count = len(places)
         starts = {place: offset for place, offset in self._context.take_rewinds().items() if place in places}
         self._positions = dict(starts)
@@ -221,16 +218,16 @@ class SinkWork(Work):
             if not self._stopping.is_cancelled:
                 self._commit(is_last=True)
         except Exception as error:  # noqa: BLE001 - raised by the read
-            self._trouble = error
-        self._close_places(places)
+            self._callback_error = error
+        self._close_partitions(places)
         self._held.difference_update(places)
         self._batch = [raw for raw in self._batch if (raw.topic, raw.partition) not in places]
 
-    def _close_places(self, places: Collection[TopicPartition]) -> None:
+    def _close_partitions(self, places: Collection[TopicPartition]) -> None:
         try:
             self._task.close(places)
         except Exception as error:  # noqa: BLE001 - raised by the read
-            self._trouble = error
+            self._callback_error = error
         for place in places:
             self._positions.pop(place, None)
             self._committed.pop(place, None)
@@ -240,7 +237,7 @@ class SinkWork(Work):
     # --- putting ---
 
     def _deliver(self, records: list[SinkRecord]) -> None:
-        self._track_topics(records)
+        self._setup.track_topics({record.original_topic for record in records})
         attempts = 0
         while True:
             self._context.retry_after_ms = None
@@ -252,7 +249,7 @@ class SinkWork(Work):
             except OUTAGES as error:
                 attempts += 1
                 records = self._after_outage(records, error, attempts)
-            except Exception as error:  # noqa: BLE001 - connectors are anybody's code
+            except Exception as error:  # noqa: BLE001 - connectors may raise anything
                 self._put_refused(records, error)
                 break
         if attempts:
@@ -275,12 +272,12 @@ class SinkWork(Work):
         return {**self._positions, **{record.place: record.original_offset + 1 for record in records}}
 
     def _after_outage(self, records: list[SinkRecord], error: Exception, attempts: int) -> list[SinkRecord]:
-        """Wait, still a member of the group, and give what of the records is still this task's."""
+        """Wait as a member of the group; returns the records whose partitions are still assigned."""
         asked_ms = self._context.retry_after_ms
         delay = asked_ms / 1000 if asked_ms else _RETRIES.delay(attempts - 1)
         if attempts == 1:
             extra = {"task": str(self._setup.plan.id), "error": str(error), "records": len(records)}
-            log.warning("the other side does not take records: they are put again until it does", extra=extra)
+            log.warning("the sink cannot write now, retrying until it can", extra=extra)
         self._client.pause()
         deadline = time.monotonic() + delay
         while (left := deadline - time.monotonic()) > 0:
@@ -290,11 +287,11 @@ class SinkWork(Work):
         return self._still_held(records)
 
     def _still_held(self, records: Sequence[SinkRecord]) -> list[SinkRecord]:
-        """Those of the batch's records whose partitions were this task's all the time."""
+        """The records of the batch whose partitions have been assigned all the time."""
         return [record for record in records if record.place in self._held]
 
     def _put_refused(self, records: list[SinkRecord], error: Exception) -> None:
-        """The sink cannot take a batch, and not because the other side is away: find whose fault it is, if allowed."""
+        """The sink rejects a batch, and not because of an outage: find the bad records, if that is allowed."""
         is_about_records = self._setup.policy.tolerates and self._config.errors_put_bisect_enable
         if not is_about_records or isinstance(error, ConfigError):
             raise ConnectError("Exiting WorkerSinkTask due to unrecoverable exception.") from error
@@ -305,7 +302,7 @@ class SinkWork(Work):
         self._client.resume()
 
     def _isolate(self, records: Sequence[SinkRecord], error: Exception) -> Iterator[tuple[SinkRecord, Exception]]:
-        """Put all of a refused batch that can be put, in order; yields each record that cannot be, with the reason."""
+        """Put the good records of a rejected batch, in order; yields each bad record with the reason."""
         if len(records) <= 1:
             yield from ((record, error) for record in records)
             return
@@ -315,7 +312,7 @@ class SinkWork(Work):
                 self._put_durably(half)
             except Stopped:
                 raise
-            except Exception as refusal:  # noqa: BLE001 - connectors are anybody's code
+            except Exception as refusal:  # noqa: BLE001 - connectors may raise anything
                 yield from self._isolate(half, refusal)
 
     def _put_durably(self, records: Sequence[SinkRecord]) -> None:
@@ -330,16 +327,11 @@ class SinkWork(Work):
                 self._after_outage(held, outage, attempts)
 
     def report(self, record: SinkRecord, error: Exception) -> None:
-        """One record is bad: a dead letter, or the end of the task."""
-        raw = next((raw for raw in self._batch if _is_same(raw, record)), None) or self._pipeline.raw_again(record)
+        """One record is bad: write a dead letter, or fail the task."""
+        place = record.original_offset, record.original_partition, record.original_topic
+        found = next((raw for raw in self._batch if (raw.offset, raw.partition, raw.topic) == place), None)
+        raw = found or self._pipeline.to_raw(record)
         self._pipeline.reject(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
-
-    def _track_topics(self, records: Sequence[SinkRecord]) -> None:
-        if not self._setup.services.settings.topic_tracking_enable:
-            return
-        for topic in {record.original_topic for record in records} - self._seen_topics:
-            self._seen_topics.add(topic)
-            self._setup.services.statuses.put_topic(topic, self._setup.plan.id)
 
     # --- committing ---
 
@@ -354,21 +346,21 @@ class SinkWork(Work):
             return
         try:
             durable = self._task.pre_commit(dict(self._positions))
-        except Exception as error:  # noqa: BLE001 - connectors are anybody's code
+        except Exception as error:  # noqa: BLE001 - connectors may raise anything
             self._rewind_after(error, is_last=is_last)
             return
         self._is_careful = False
         self._apply_rewinds()
-        self._write_commit(self._acceptable(durable))
+        self._write_commit(self._new_offsets(durable))
 
-    def _acceptable(self, durable: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Of what a sink says, that which can be true, and is new."""
+    def _new_offsets(self, durable: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The offsets from a sink that are plausible, and not committed yet."""
         accepted = {}
         for place, offset in durable.items():
             position = self._positions.get(place)
             if position is None or offset > position:
                 extra = {"topic": place[0], "partition": place[1], "offset": offset, "position": position}
-                log.warning("a sink says that it has made records durable which it was not given", extra=extra)
+                log.warning("the sink reports an offset of records that it never got", extra=extra)
             elif offset != self._committed.get(place):
                 accepted[place] = offset
         return accepted
@@ -380,16 +372,16 @@ class SinkWork(Work):
             self._client.commit({place: Commit(offset) for place, offset in offsets.items()})
         except ClientError as error:
             self._counters.offset_commit_failures += 1
-            log.warning("offsets were not committed: they are with the next ones", extra={"reason": str(error)})
+            log.warning("offsets were not committed: the next commit includes them", extra={"reason": str(error)})
             return
         self._committed.update(offsets)
         self._counters.offset_commit_completion += 1
 
     def _rewind_after(self, error: Exception, *, is_last: bool) -> None:
-        """What was put may not be durable: read it again, unless this is the end."""
+        """Records that were put may not be durable: read them again, unless the task ends."""
         self._counters.offset_commit_failures += 1
         extra = {"task": str(self._setup.plan.id), "error": f"{type(error).__name__}: {error}"}
-        log.warning("a sink could not make records durable: they are put again", extra=extra)
+        log.warning("the sink could not make records durable: they are put again", extra=extra)
         if is_last:
             return
         self._is_careful = not isinstance(error, OUTAGES)
@@ -406,16 +398,3 @@ class SinkWork(Work):
             held = {place: offset for place, offset in wanted.items() if place in self._client.assigned}
             self._client.seek(held)
             self._positions.update(held)
-
-
-def _is_same(raw: IncomingRecord, record: SinkRecord) -> bool:
-    return (raw.offset, raw.partition, raw.topic) == (
-        record.original_offset,
-        record.original_partition,
-        record.original_topic,
-    )
-
-
-def _nothing(connector: str) -> str:
-    """A topic that does not exist: a member of a group must want something."""
-    return f"connect-{connector}-has-no-topics-yet"

@@ -1,4 +1,4 @@
-"""What the task of a source may ask for."""
+"""The context of a source's task."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,13 +15,13 @@ Report = Callable[[bytes | str, Exception, Mapping[str, Value], Mapping[str, Val
 
 
 class RequestedTransaction(Transaction):
-    """Where a source wants its transactions to end."""
+    """Where a source ends its transactions."""
 
     def __init__(self) -> None:
         self._ends: dict[int, bool] = {}
         self._records: list[SourceRecord] = []
         self.at_end_of_poll: bool | None = None
-        """Whether what was polled last is to be committed (True), aborted (False), or goes on (None)."""
+        """Whether the transaction ends with the poll, by commit (True) or abort (False), or continues (None)."""
 
     @override
     def commit(self, after: SourceRecord | None = None) -> None:
@@ -36,14 +36,14 @@ class RequestedTransaction(Transaction):
             self.at_end_of_poll = commits
         else:
             self._ends[id(after)] = commits
-            self._records.append(after)  # as long as it is kept, nothing else has its id
+            self._records.append(after)  # a record that is referenced keeps its id
 
     def end_after(self, record: SourceRecord) -> bool | None:
-        """Whether the transaction ends behind a record, by commit (True) or abort (False)."""
+        """Whether the transaction ends after a record, by commit (True) or abort (False)."""
         return self._ends.pop(id(record), None)
 
-    def polled(self) -> bool | None:
-        """Whether it ends with the poll; forgets all that was asked for."""
+    def end_of_poll(self) -> bool | None:
+        """Whether it ends with the poll; clears all requests."""
         ends, self.at_end_of_poll = self.at_end_of_poll, None
         self._ends.clear()
         self._records.clear()

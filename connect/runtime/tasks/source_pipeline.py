@@ -1,4 +1,4 @@
-"""Records of a source on their way to topics: transformed, then converted; those that fail are settled one by one."""
+"""Turns a source's records into records for topics: transforms, then converters; failures are handled one by one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class SourcePipeline:
-    """Turns what a source has read into what is sent; for the thread of one task."""
+    """Transforms and converts the records of a source; for the thread of one task."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class SourcePipeline:
         self._headers_at = len(self._steps)
 
     def outgoing(self, records: Sequence[SourceRecord]) -> tuple[list[OutgoingRecord], list[SourceRecord]]:
-        """What is to be sent, and the source's record of each: without what was dropped, or failed and may."""
+        """The records to send, and the source's record of each, without those dropped, or failed and tolerated."""
         from_key, from_value = self._conversion.key.from_connect, self._conversion.value.from_connect
         steps, headers_at = self._steps, self._headers_at
         sent: list[OutgoingRecord] = []
@@ -45,7 +45,7 @@ class SourcePipeline:
             outgoing: OutgoingRecord | None = None
             try:
                 record: Any = origin
-                for at, apply in steps:  # noqa: B007 - tells which step failed
+                for at, apply in steps:  # noqa: B007 - shows which step failed
                     record = apply(record)
                     if record is None:
                         break
@@ -57,7 +57,7 @@ class SourcePipeline:
                     at += 1
                     value = from_value(record.topic, record.value_schema, record.value)
                     outgoing = _outgoing(record, headers, key, value)
-            except Exception as error:  # noqa: BLE001 - converters and transforms are anybody's code
+            except Exception as error:  # noqa: BLE001 - plugins may raise anything
                 outgoing = self._convert_step_by_step(origin, at, error)
             if outgoing is not None:
                 sent.append(outgoing)
@@ -65,7 +65,7 @@ class SourcePipeline:
         return sent, origins
 
     def _convert_step_by_step(self, origin: SourceRecord, failed_at: int, error: Exception) -> OutgoingRecord | None:
-        """The same once more, step by step under the policy; the step that failed counts as tried once."""
+        """Repeat the conversion step by step under the error policy; the failed step counts as one attempt."""
         given = self._conversion
         places = count()
 
@@ -92,7 +92,7 @@ class SourcePipeline:
         return _outgoing(record, headers, key, value)
 
     def reject(self, origin: SourceRecord, failure: Failure) -> None:
-        """A record failed for good: write its dead letter; ToleranceExceeded unless failures are tolerated."""
+        """A record failed for good: write its dead letter; ToleranceExceeded unless errors are tolerated."""
         decision = self._policy.give_up(failure, origin)
         if self._dead_letters is not None:
             self._dead_letters.write(failed_source_record(origin), failure, self._counters)

@@ -1,4 +1,4 @@
-"""Runs the task of a source, at least once: offsets are written when the records before them are safe."""
+"""Runs a source's task at least once: offsets are written when the records before them are acknowledged."""
 
 import logging
 import time
@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 _IN_FLIGHT_MAX: Final = 100_000
 _DEFAULTS: Final[Configuration] = {
-    "message.timeout.ms": 0,  # a cluster that is away comes back: nothing is given up meanwhile
+    "message.timeout.ms": 0,  # never give up: the cluster comes back
     "message.max.bytes": 100_000_000,  # the cluster decides how large a record may be
-    "partitioner": "murmur2_random",  # a key comes to the partition that Java's producers would choose
+    "partitioner": "murmur2_random",  # Java's partitioner
     "queue.buffering.max.messages": _IN_FLIGHT_MAX,
     "queue.buffering.max.kbytes": 131_072,
     "reconnect.backoff.max.ms": 1_000,
@@ -36,18 +36,18 @@ Offsets = Sequence[tuple[Mapping[str, Value], Mapping[str, Value]]]
 
 @dataclass(slots=True)
 class _Polled:
-    """What came with one poll, and how far that goes."""
+    """The records of one poll, and their offsets."""
 
     batch: Batch
     sent: Sequence[OutgoingRecord]
     records: Sequence[SourceRecord]
-    """What was sent comes from, one for each."""
+    """The source's record for each record that was sent."""
     dropped: Sequence[SourceRecord]
     offsets: Offsets
 
 
 class AtLeastOnceSource(SourceWork):
-    """Sends as records come, and writes offsets now and then."""
+    """Sends records as they come, and writes offsets regularly."""
 
     def __init__(self, setup: TaskSetup) -> None:
         super().__init__(setup)
@@ -55,7 +55,7 @@ class AtLeastOnceSource(SourceWork):
         self._interval = settings.offset_flush_interval_ms / 1000
         self._flush_seconds = settings.offset_flush_timeout_ms / 1000
         self._next_flush = time.monotonic() + self._interval
-        self._under_way: deque[_Polled] = deque()
+        self._in_flight: deque[_Polled] = deque()
         self._unwritten: dict[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {}
         properties = producer_properties(settings, self.config.given)
         self._sender = BatchProducer(setup.kafka(properties, role="producer"), defaults=_DEFAULTS)
@@ -80,7 +80,7 @@ class AtLeastOnceSource(SourceWork):
 
     @override
     def finish(self) -> None:
-        self._sender.finish([polled.batch for polled in self._under_way], self._flush_seconds)
+        self._sender.finish([polled.batch for polled in self._in_flight], self._flush_seconds)
         self._collect()
         self._flush()
 
@@ -97,18 +97,18 @@ class AtLeastOnceSource(SourceWork):
         if self.wants_records and len(origins) < len(records):
             kept = set(map(id, origins))
             dropped = [record for record in records if id(record) not in kept]
-        self._under_way.append(_Polled(batch, sent, origins, dropped, last_offsets(records)))
+        self._in_flight.append(_Polled(batch, sent, origins, dropped, last_offsets(records)))
         self.counters.source_record_active += len(sent)
 
     def _collect(self, timeout_seconds: float = 0.0) -> None:
-        """Learn what has arrived, and how far the offsets may go for it."""
+        """Handle acknowledgements, and collect the offsets that may be written."""
         self._sender.poll(timeout_seconds)
-        while self._under_way and self._under_way[0].batch.is_complete:
-            polled = self._under_way.popleft()
+        while self._in_flight and self._in_flight[0].batch.is_complete:
+            polled = self._in_flight.popleft()
             self.counters.source_record_active -= len(polled.records)
-            failures = self._not_even_alone(polled) if polled.batch.failures else ()
+            failures = self._resend_alone(polled) if polled.batch.failures else ()
             for index, error in failures:
-                self.not_written(polled.records[index], error)
+                self.reject(polled.records[index], error)
             self.counters.source_record_write += len(polled.records) - len(failures)
             if self.wants_offsets:
                 self.task.delivered(polled.records, polled.batch.offsets)
@@ -118,12 +118,12 @@ class AtLeastOnceSource(SourceWork):
             for partition, offset in polled.offsets:
                 self._unwritten[repr(sorted(partition.items()))] = (partition, offset)
 
-    def _not_even_alone(self, polled: _Polled) -> list[tuple[int, ClientError]]:
-        """What of a batch cannot be written even when each record that was refused with others is sent by itself."""
+    def _resend_alone(self, polled: _Polled) -> list[tuple[int, ClientError]]:
+        """Records of a batch that fail even when each one that was rejected together with others is sent alone."""
         failures = []
         for index, error in polled.batch.failures:
             if error.code in REFUSED_TOGETHER:
-                self._wait_for([other.batch for other in self._under_way])
+                self._wait_for([other.batch for other in self._in_flight])
                 alone = self._sender.send([polled.sent[index]], give_up=lambda: self.stopping.is_cancelled)
                 self._wait_for([alone])
                 failures += [(index, refusal) for _, refusal in alone.failures]
@@ -136,7 +136,7 @@ class AtLeastOnceSource(SourceWork):
             self.stopping.wait_or_raise(0)
 
     def _flush(self) -> None:
-        """Write how far the source is; what fails is written with the next."""
+        """Write offsets; if that fails, the next flush includes them."""
         self._next_flush = time.monotonic() + self._interval
         self.settle_letters()
         if self.stopping.is_cancelled:
@@ -147,9 +147,9 @@ class AtLeastOnceSource(SourceWork):
             except ConnectError as error:
                 self.counters.offset_commit_failures += 1
                 extra = {"task": str(self.setup.plan.id), "reason": str(error)}
-                log.warning("offsets were not written: they are with the next ones", extra=extra)
+                log.warning("offsets were not written: the next flush includes them", extra=extra)
                 return
             self._unwritten.clear()
             self.counters.offset_commit_completion += 1
-        # Also when nothing is new: a task may have something left that it could not do the last time.
+        # Also without new records: the task may have to repeat work that failed.
         self.task.commit()

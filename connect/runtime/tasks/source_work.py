@@ -1,4 +1,4 @@
-"""What all tasks of sources do alike: poll, convert, create topics; what becomes of the records differs."""
+"""The common part of source tasks: poll, convert, create topics; they differ in how records are written."""
 
 import logging
 import time
@@ -29,11 +29,11 @@ SOURCE_TASK: Final = "org.apache.kafka.connect.source.SourceTask"
 PRODUCER: Final = "org.apache.kafka.clients.producer.KafkaProducer"
 _RETRIES: Final = Backoff(0.1, 5.0)
 _IDLE_SECONDS: Final = 0.02
-"""A source that has nothing to give and does not wait by itself is not asked more often than this."""
+"""The shortest interval between polls of a source that has no records and does not wait by itself."""
 
 
 class SourceWork(Work):
-    """The common half."""
+    """Everything but the delivery."""
 
     def __init__(self, setup: TaskSetup, *, transaction: RequestedTransaction | None = None) -> None:
         assert isinstance(setup.config, SourceConnectorConfig)
@@ -54,9 +54,9 @@ class SourceWork(Work):
         )
         self.task: SourceTask = setup.connector.task_class(setup.task_config, context)  # type: ignore[attr-defined]
         self.wants_records = type(self.task).commit_record is not SourceTask.commit_record
-        """Whether the source wants to know of every single record."""
+        """Whether the source implements `commit_record`."""
         self.wants_offsets = type(self.task).delivered is not SourceTask.delivered
-        """Whether the source wants to know where its records went."""
+        """Whether the source implements `delivered`."""
         self._topics: TopicCreation | None = None
         self._seen_topics: set[str] = set()
         self._failed_polls = 0
@@ -74,10 +74,10 @@ class SourceWork(Work):
         self.task.start()
 
     def open(self) -> None:
-        """Make the producer ready, before the source looks at its offsets."""
+        """Prepare the producer, before the source reads its offsets."""
 
     def poll(self) -> Sequence[SourceRecord]:
-        """What the source gives next; nothing when it cannot now."""
+        """The next records of the source; none when it cannot read now."""
         began = time.monotonic()
         try:
             records = self.task.poll()
@@ -85,7 +85,7 @@ class SourceWork(Work):
             self._failed_polls += 1
             if self._failed_polls == 1:
                 extra = {"task": str(self.setup.plan.id), "error": str(error)}
-                log.warning("the other side gives nothing: it is asked again until it does", extra=extra)
+                log.warning("the source cannot read now, retrying until it can", extra=extra)
             self.stopping.wait(_RETRIES.delay(self._failed_polls - 1))
             return ()
         self._failed_polls = 0
@@ -95,24 +95,19 @@ class SourceWork(Work):
         return records or ()
 
     def prepare(self, records: Sequence[SourceRecord]) -> tuple[list[OutgoingRecord], list[SourceRecord]]:
-        """Records as they are sent, and where each comes from; their topics are there."""
+        """The records to send, and the source's record of each; creates their topics."""
         sent, origins = self.pipeline.outgoing(records)
         topics = {record.topic for record in sent}
         if new := topics - self._seen_topics:
-            self._prepare_topics(new)
+            creation = self._topics
+            if creation is not None:
+                patiently(lambda: creation.ensure(new), self.stopping, what="creating topics")
+            self._seen_topics |= new
+            self.setup.track_topics(new)
         return sent, origins
 
-    def _prepare_topics(self, topics: set[str]) -> None:
-        creation = self._topics
-        if creation is not None:
-            patiently(lambda: creation.ensure(topics), self.stopping, what="creating topics")
-        self._seen_topics |= topics
-        if self.setup.services.settings.topic_tracking_enable:
-            for topic in topics:
-                self.setup.services.statuses.put_topic(topic, self.setup.plan.id)
-
-    def not_written(self, origin: SourceRecord, error: Exception) -> None:
-        """Kafka does not take a record: raises unless that is tolerated."""
+    def reject(self, origin: SourceRecord, error: Exception) -> None:
+        """Kafka rejects a record: raises unless errors are tolerated."""
         self.counters.total_record_failures += 1
         self.counters.total_record_errors += 1
         self.pipeline.reject(origin, Failure(stage=Stage.KAFKA_PRODUCE, class_name=PRODUCER, error=error))
@@ -120,7 +115,7 @@ class SourceWork(Work):
     def _report_unreadable(
         self, data: bytes | str, error: Exception, partition: Mapping[str, Value], offset: Mapping[str, Value]
     ) -> None:
-        """The source has read what cannot become a record."""
+        """The source has read data that cannot become a record."""
         self.counters.total_record_failures += 1
         self.counters.total_record_errors += 1
         failure = Failure(stage=Stage.TASK_POLL, class_name=SOURCE_TASK, error=error)
@@ -132,7 +127,7 @@ class SourceWork(Work):
             raise failure.exceeds_tolerance()
 
     def settle_letters(self) -> None:
-        """Wait until dead letters are safe: offsets behind them may be written then."""
+        """Wait until dead letters are acknowledged: then the offsets after them may be written."""
         if self.setup.dead_letters is not None:
             self.setup.dead_letters.settle(self.counters)
 
@@ -145,7 +140,7 @@ class SourceWork(Work):
 
 
 def last_offsets(records: Sequence[SourceRecord]) -> list[tuple[Mapping[str, Value], Mapping[str, Value]]]:
-    """How far each part of the other side is read with these records."""
+    """The last offset of each source partition in these records."""
     last: dict[tuple[tuple[str, Value], ...], SourceRecord] = {}
     previous: object = None
     key: tuple[tuple[str, Value], ...] = ()

@@ -1,4 +1,4 @@
-"""What is done to the records of a sink, as a text that another process can work by."""
+"""The pipeline of a sink as a text, from which another process can make it."""
 
 from typing import Final
 
@@ -13,40 +13,36 @@ _OVERRIDES: Final = tuple(f"{family}.override." for family in FAMILIES)
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True):
-    """Placeholders are filled in: it holds secrets, and is never stored, shown or logged."""
+    """Placeholders are resolved: it contains secrets, and is never stored, shown or logged."""
 
     task: TaskId
     config: dict[str, str]
-    """The connector's, without what is for Kafka clients."""
+    """The connector's configuration, without overrides for Kafka clients."""
     settings: dict[str, str]
-    """The worker's, as far as they are about converters."""
+    """The worker's settings for converters."""
     secrets: dict[str, str]
-    """What stands in the place of which placeholder, so that letters can conceal it."""
+    """Secrets and their placeholders, so that dead letters can conceal them."""
 
     def text(self) -> str:
-        """All of it."""
+        """Encode it."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
     def read(cls, text: str) -> "Steps":
-        """The same again; ValueError when it is something else."""
+        """Decode it; ValueError when the text is invalid."""
         return msgspec.json.decode(text, type=cls)
 
 
 def steps_of(task: TaskId, settings: ConnectSettings, *, resolved: dict[str, str], secrets: dict[str, str]) -> Steps:
-    """What is done to the records of one task."""
+    """The pipeline of one task."""
+    converters: dict[str, str] = {}
+    for name in _CONVERTERS:
+        key = name.replace("_", ".")
+        converters[key] = getattr(settings, name)
+        converters |= {f"{key}.{option}": text for option, text in getattr(settings, f"{name}_properties")}
     return Steps(
         task=task,
         config={key: text for key, text in resolved.items() if not key.startswith(_OVERRIDES)},
-        settings=_converter_settings(settings),
+        settings=converters,
         secrets=secrets,
     )
-
-
-def _converter_settings(settings: ConnectSettings) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for name in _CONVERTERS:
-        key = name.replace("_", ".")
-        given[key] = getattr(settings, name)
-        given |= {f"{key}.{option}": text for option, text in getattr(settings, f"{name}_properties")}
-    return given

@@ -1,4 +1,4 @@
-"""The envelope in which Debezium tells of changes: before, after, op, source, ts_ms."""
+"""The envelope of Debezium's change events: before, after, op, source, ts_ms."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ _TRANSACTION_FIELDS: Final = frozenset({"id", "data_collection_order", "total_or
 
 
 def is_envelope(record: Record) -> bool:
-    """Whether the value is one: by the name of its schema; without schema, by its fields."""
+    """Whether the value is an envelope: by the name of its schema, or by its fields if it has none."""
     if record.value_schema is not None:
         return record.value_schema.name is not None and record.value_schema.name.endswith(_SUFFIX)
     value = record.value
@@ -28,24 +28,24 @@ def is_envelope(record: Record) -> bool:
 
 
 class Reference(NamedTuple):
-    """A field of an envelope that is added to what is taken out of it."""
+    """A field of an envelope that is added to the row taken from it."""
 
     path: Path
     name: str
-    """What it is called there."""
+    """Its name in the row."""
 
     def schema_in(self, envelope: Schema) -> Schema | None:
-        """The schema it gets; None when the envelope has no such field."""
-        found = schema_at(envelope, self.found_in(envelope))
+        """The schema it has in the row; None when the envelope has no such field."""
+        found = schema_at(envelope, self.path_in(envelope))
         return None if found is None else found.but(optional=True, default=None)
 
-    def found_in(self, envelope: Schema) -> Path:
-        """Where it is: other transforms may have put it beside the struct that it belongs to."""
+    def path_in(self, envelope: Schema) -> Path:
+        """Its path: other transforms may have moved it out of the struct that it belongs to."""
         return self.path if schema_at(envelope, self.path) is not None else self.path[-1:]
 
 
 def references(texts: tuple[str, ...], prefix: str) -> Iterator[Reference]:
-    """What `op,source.ts_ms:time` means; names without a struct are those of the source unless they are well known."""
+    """Parse `op,source.ts_ms:time`; a name without a struct is a field of `source`, unless it is well known."""
     for text in texts:
         place, *alias = (part.strip() for part in text.split(":"))
         if len(alias) > 1 or not place:
@@ -64,6 +64,6 @@ def _path_of(field: str) -> Path:
 
 
 def text_field(value: Value, name: str) -> str | None:
-    """A field with text, such as the one to route by; None when it has none."""
+    """The text in a field, such as the one to route by; None when there is none."""
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) and found.strip() else None

@@ -1,1 +1,1 @@
-"""Java's dates, numbers and regular expressions, as configurations mean them."""
+"""Java's dates, numbers and regular expressions, as configurations use them."""

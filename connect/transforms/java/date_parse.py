@@ -1,7 +1,7 @@
-"""Reads dates as Java's SimpleDateFormat does: leniently.
+"""Parses dates as leniently as Java's SimpleDateFormat does.
 
-Numbers may have more or fewer digits than the pattern, what is too large rolls over (the 32nd of January is the 1st of
-February), and text behind what the pattern asks for is ignored. Dates before 1582 are counted as today's are.
+Numbers may have more or fewer digits than the pattern, excess rolls over (the 32nd of January is the 1st of February),
+and text after the last part of the pattern is ignored. The calendar is Gregorian also before 1582.
 """
 
 import datetime as dt
@@ -12,26 +12,22 @@ from typing import Final
 from connect.transforms.epoch import DAY_MS, days_of
 from connect.transforms.java.date_pattern import MONTHS, WEEKDAYS, Part
 
+_ZONE_NAMES: Final = {
+    -10: "HST",
+    -8: "PST",
+    -7: "MST PDT",
+    -6: "CST MDT",
+    -5: "EST CDT",
+    -4: "EDT",
+    0: "UTC GMT UT WET",
+    1: "CET BST WEST",
+    2: "CEST EET",
+    3: "EEST MSK",
+    9: "JST",
+}
 _ZONES: Final = {
-    **dict.fromkeys(("UTC", "GMT", "UT", "COORDINATED UNIVERSAL TIME", "GREENWICH MEAN TIME"), 0),
-    "EST": -5,
-    "EDT": -4,
-    "CST": -6,
-    "CDT": -5,
-    "MST": -7,
-    "MDT": -6,
-    "PST": -8,
-    "PDT": -7,
-    "CET": 1,
-    "CEST": 2,
-    "BST": 1,
-    "WET": 0,
-    "WEST": 1,
-    "EET": 2,
-    "EEST": 3,
-    "JST": 9,
-    "MSK": 3,
-    "HST": -10,
+    **dict.fromkeys(("COORDINATED UNIVERSAL TIME", "GREENWICH MEAN TIME"), 0),
+    **{name: hours for hours, names in _ZONE_NAMES.items() for name in names.split()},
 }
 _ISO_ZONES: Final = {1: r"[+-]\d\d", 2: r"[+-]\d{4}", 3: r"[+-]\d\d:\d\d"}
 _HOUR_MS: Final = 3_600_000
@@ -42,7 +38,7 @@ Fields = dict[str, int]
 
 
 class DateParser:
-    """Reads texts of one pattern. `this_year` decides which century two digits of a year mean."""
+    """Parses text by one pattern. `this_year` decides the century of a two-digit year."""
 
     def __init__(self, parts: tuple[Part, ...], *, this_year: int) -> None:
         followers = (*(part.letter for part in parts[1:]), "")
@@ -52,14 +48,14 @@ class DateParser:
         self._is_simple = {letter for letter, _ in self._readers} <= set("yMLdHmsSXZz")
 
     def parse(self, text: str) -> int | None:
-        """Milliseconds since 1970, in UTC unless the text has a zone; None when the text does not fit."""
+        """Milliseconds since 1970, in UTC unless the text has a zone; None when the text does not match."""
         found = self._regex.match(text)
         if found is None:
             return None
         fields: Fields = {}
         for (letter, read), piece in zip(self._readers, found.groups(), strict=True):
             fields[letter] = read(piece)
-        return _resolved(fields, is_simple=self._is_simple)
+        return _resolve(fields, is_simple=self._is_simple)
 
 
 def _piece(part: Part, *, is_abutting: bool) -> str:
@@ -85,7 +81,7 @@ def _piece(part: Part, *, is_abutting: bool) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    """Full names first: May is both."""
+    """Full names come first: May is also its own abbreviation."""
     return f"(?i:{'|'.join(names)}|{'|'.join(name[:3] for name in names)})"
 
 
@@ -113,7 +109,7 @@ def _position(names: tuple[str, ...]) -> Callable[[str], int]:
 
 
 def _year(text: str, this_year: int) -> int:
-    """Two digits are the year that ends in them within 80 years back and 20 ahead."""
+    """Two digits are the year that ends in them, from 80 years back to 20 ahead."""
     year = int(text)
     if len(text) != 2 or not text.isdigit():
         return year
@@ -135,7 +131,7 @@ def _zone_ms(text: str) -> int:
     return sign * (int(number[:-2]) * _HOUR_MS + int(number[-2:]) * _MINUTE_MS)
 
 
-def _resolved(fields: Fields, *, is_simple: bool) -> int | None:
+def _resolve(fields: Fields, *, is_simple: bool) -> int | None:
     get = fields.get
     hour = get("H", 0) if is_simple else _hour(fields)
     time = hour * _HOUR_MS + get("m", 0) * _MINUTE_MS + get("s", 0) * 1000 + get("S", 0)
@@ -148,7 +144,7 @@ def _resolved(fields: Fields, *, is_simple: bool) -> int | None:
 
 
 def _hour(fields: Fields) -> int:
-    """The last of H, k, K and h that the text has; the morning when it does not say."""
+    """The last of H, k, K and h in the text; in the morning unless the text says PM."""
     hour = 0
     for letter, value in fields.items():
         if letter == "H":
@@ -161,7 +157,7 @@ def _hour(fields: Fields) -> int:
 
 
 def _month_days(fields: Fields) -> int:
-    """Days until the month begins; months beyond December lie in later years."""
+    """Days up to the first of the month; months beyond December are in later years."""
     years, month = divmod(fields.get("M", fields.get("L", 1)) - 1, 12)
     year = fields.get("y", 1970)
     if fields.get("G") == 0:

@@ -1,4 +1,4 @@
-"""Numbers as Java converts them: integers wrap around, fractions are cut off, text is read strictly."""
+"""Numbers as Java converts them: integers wrap around, fractions are truncated, text is parsed strictly."""
 
 import math
 import re
@@ -17,15 +17,15 @@ _MOST_DIGITS: Final = 400
 
 
 def wrap(value: int, bits: int) -> int:
-    """The lowest bits of an integer, as a signed one: 300 in 8 bits is 44."""
+    """The lowest bits of an integer as a signed number: 300 in 8 bits is 44."""
     half = 1 << (bits - 1)
     return value if -half <= value < half else ((value + half) & ((1 << bits) - 1)) - half
 
 
 def truncate(value: float, bits: int) -> int:
-    """A number without its fraction; what 32 or 64 bits cannot hold becomes their largest, NaN becomes 0.
+    """A number without its fraction; one that 32 or 64 bits cannot hold is clamped to their range, NaN becomes 0.
 
-    8 and 16 bits take the lowest bits of what 32 hold.
+    8 and 16 bits take the lowest bits of the 32-bit result.
     """
     if math.isnan(value):
         return 0
@@ -35,7 +35,7 @@ def truncate(value: float, bits: int) -> int:
 
 
 def parse_integer(text: str, bits: int) -> int:
-    """Digits with a sign; ValueError for anything else and for what the bits cannot hold."""
+    """Digits with an optional sign; ValueError for any other text, and if the bits cannot hold the number."""
     if len(text) > _MOST_DIGITS or not _INTEGER.fullmatch(text):
         raise ValueError(f"not an integer: {text[:100]}")
     value = int(text)
@@ -45,28 +45,24 @@ def parse_integer(text: str, bits: int) -> int:
 
 
 def parse_float(text: str) -> float:
-    """A number as `Double.parseDouble` reads it: blanks around it, `NaN`, `Infinity`, a `d` or `f` at its end."""
+    """A number as `Double.parseDouble` reads it: blanks around it, `NaN`, `Infinity`, a trailing `d` or `f`."""
     stripped = text.strip(_BLANKS)
     if (word := stripped.lstrip("+-")) in _WORDS and len(stripped) - len(word) <= 1:
         return -_WORDS[word] if stripped.startswith("-") else _WORDS[word]
     if len(stripped) <= _MOST_DIGITS and (found := _DECIMAL.fullmatch(stripped)):
         return float(found[1])
     if len(stripped) <= _MOST_DIGITS and (found := _HEXADECIMAL.fullmatch(stripped)):
-        return _from_hexadecimal(found[1])
+        try:
+            return float.fromhex(found[1])
+        except OverflowError:
+            return -math.inf if found[1].startswith("-") else math.inf
     raise ValueError(f"not a number: {text[:100]}")
 
 
 def float32(value: float) -> float:
-    """The nearest number of 32 bits; infinite when it is too large for them."""
+    """The nearest 32-bit number; infinite when the number is too large."""
     try:
         rounded: float = _FLOAT32.unpack(_FLOAT32.pack(value))[0]
     except OverflowError:
         return math.copysign(math.inf, value)
     return rounded
-
-
-def _from_hexadecimal(text: str) -> float:
-    try:
-        return float.fromhex(text)
-    except OverflowError:
-        return -math.inf if text.startswith("-") else math.inf

@@ -1,7 +1,7 @@
 """Regular expressions and replacements as Java writes them.
 
-Translated are named groups, `\\Q…\\E`, `\\z` and `\\Z`, `\\p{…}` of ASCII, flags in the middle. Classes within classes
-(`[a-z&&[^b]]`) have no counterpart and are refused.
+Named groups, `\\Q…\\E`, `\\z` and `\\Z`, `\\p{…}` for ASCII and flags in the middle are translated. Nested character
+classes (`[a-z&&[^b]]`) have no counterpart and are rejected.
 """
 
 import re
@@ -50,19 +50,19 @@ _ESCAPES: Final = {"z": r"\Z", "Z": r"(?=\n?\Z)", "h": r"[ \t\xa0]", "R": r"(?:\
 _GROUP_REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9]*)\}|\$([0-9]+)|\\(.)|([$\\])|([^$\\]+)", re.DOTALL)
 
 Part = str | int
-"""Text, or the number of a group whose text is put there."""
+"""Text, or the number of the group whose text goes there."""
 
 
 def compile_pattern(pattern: str, key: str = "regex") -> re.Pattern[str]:
-    """A Java pattern; ConfigError, with the option's name, when it is none or cannot be translated."""
+    """A Java pattern; ConfigError, with the name of the option, when it is invalid or cannot be translated."""
     try:
-        return re.compile("".join(_translated(pattern)), re.ASCII)
+        return re.compile("".join(_translate(pattern)), re.ASCII)
     except (re.error, RecursionError, OverflowError, ValueError) as error:
         raise ConfigError(f"Invalid value {pattern} for configuration {key}: Invalid regex: {error}") from None
 
 
 class Replacement:
-    """A Java replacement: `$1` and `${name}` stand for groups, a backslash takes the next character as it is."""
+    """A Java replacement: `$1` and `${name}` stand for groups, a backslash escapes the next character."""
 
     def __init__(self, text: str, pattern: re.Pattern[str], *, key: str = "replacement") -> None:
         try:
@@ -71,12 +71,12 @@ class Replacement:
             raise ConfigError(f"Invalid value {text} for configuration {key}: {error}") from None
 
     def expand(self, found: re.Match[str]) -> str:
-        """The replacement of one match; groups that took no part are empty."""
+        """The replacement of one match; groups that did not take part are empty."""
         return "".join([part if isinstance(part, str) else found[part] or "" for part in self._parts])
 
 
 class Rename:
-    """Gives names a new form: those that a pattern matches as a whole, where its first match is replaced."""
+    """Renames what a pattern matches as a whole, by replacing the first match."""
 
     def __init__(
         self, pattern: str, replacement: str, *, key: str = "regex", replacement_key: str = "replacement"
@@ -94,14 +94,14 @@ class Rename:
         return f"{name[: found.start()]}{self._replacement.expand(found)}{name[found.end() :]}"
 
 
-def _translated(pattern: str) -> Iterator[str]:
-    """Pieces of the Python pattern. `(?i)` in the middle holds to the end of its group: that is where it is closed."""
+def _translate(pattern: str) -> Iterator[str]:
+    """Pieces of the Python pattern. `(?i)` in the middle is valid up to the end of its group, where we close it."""
     closings = [""]
     at = 0
     while at < len(pattern):
         found = _TOKEN.match(pattern, at)
         if found is None:
-            raise ValueError(f"not understood at {at}")
+            raise ValueError(f"cannot be parsed at {at}")
         at = found.end()
         if found["flags"] is not None:
             yield f"(?{_flags(found['flags'])}:"
@@ -138,13 +138,13 @@ def _piece(found: re.Match[str]) -> str:
 
 
 def _flags(flags: str) -> str:
-    """Those that Python has within a pattern; the others change nothing in names of topics."""
+    """The flags that Python supports within a pattern; the others do not matter for names of topics."""
     return "".join(sorted(set(flags) & set("imsx")))
 
 
 def _property(name: str) -> str:
     if name not in _PROPERTIES:
-        raise ValueError(f"the character property {name} is not known; known are {', '.join(_PROPERTIES)}")
+        raise ValueError(f"unknown character property {name}; supported are {', '.join(_PROPERTIES)}")
     return _PROPERTIES[name]
 
 
@@ -161,14 +161,14 @@ def _character_class(pattern: str, start: int) -> tuple[str, int]:
 def _class_member(pattern: str, at: int) -> tuple[str, int]:
     found = _TOKEN.match(pattern, at)
     if found is None or pattern[at] == "[" or pattern.startswith("&&", at):
-        raise ValueError("classes of characters within classes are not supported")
+        raise ValueError("nested character classes are not supported")
     if found["property"]:
         return _property(found["property"]), found.end()
     if found["escape"]:
         return found[0], found.end()
-    # Python keeps these for operators between classes that it may have one day, and warns of them.
-    is_kept = pattern[at] in "|~&" or pattern.startswith("--", at - 1)
-    return f"\\{pattern[at]}" if is_kept else pattern[at], at + 1
+    # Python reserves these for set operations that it may have one day, and warns of them.
+    is_reserved = pattern[at] in "|~&" or pattern.startswith("--", at - 1)
+    return f"\\{pattern[at]}" if is_reserved else pattern[at], at + 1
 
 
 def _parts(text: str, pattern: re.Pattern[str]) -> Iterator[Part]:
@@ -179,15 +179,15 @@ def _parts(text: str, pattern: re.Pattern[str]) -> Iterator[Part]:
                 raise ValueError(f"No group with name {{{name}}}")
             yield pattern.groupindex[name]
         elif number is not None:
-            yield from _numbered(number, pattern.groups)
+            yield from _group_number(number, pattern.groups)
         elif alone is not None:
             raise ValueError("Illegal group reference" if alone == "$" else "character to be escaped is missing")
         else:
             yield escaped if plain is None else plain
 
 
-def _numbered(digits: str, groups: int) -> Iterator[Part]:
-    """The longest number that is a group; digits behind it are text."""
+def _group_number(digits: str, groups: int) -> Iterator[Part]:
+    """The longest number that is a group; the digits after it are text."""
     if int(digits[0]) > groups:
         raise ValueError(f"No group {digits[0]}")
     length = max(n for n in range(1, min(len(digits), 9) + 1) if n == 1 or int(digits[:n]) <= groups)

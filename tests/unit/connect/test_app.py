@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from connect.app import advertised
+from connect.app import advertised_url
 from connect.settings import ConnectSettings
 
 TAKEN = "http://localhost:40000"
@@ -21,4 +21,4 @@ TAKEN = "http://localhost:40000"
     ],
 )
 def test_a_worker_is_found_where_it_listens_or_by_its_name(given: dict[str, str], taken: str, expected: str) -> None:
-    assert advertised(ConnectSettings.parse(given), taken) == expected
+    assert advertised_url(ConnectSettings.parse(given), taken) == expected

@@ -195,7 +195,7 @@ def test_unreachable_worker_is_told_with_what_to_do_next(
 @pytest.mark.parametrize(
     "command,hint",
     [
-        (["connect", "new", "Sheets", "--folder", "/nowhere"], "is no name for a connector"),
+        (["connect", "new", "Sheets", "--folder", "/nowhere"], "is not a valid name"),
         (["connect", "new", "sheets", "--sink", "--source"], "choose one of --source, --sink and --both"),
         (["connector", "create", "nothing.json"], "nothing.json cannot be read"),
         (["connector", "create", "-"], "needs a name"),

@@ -1,4 +1,4 @@
-"""Text whose type nobody told, as Kafka Connect's Values reads it."""
+"""The inferred type of a text, as in Kafka Connect's Values."""
 
 import datetime as dt
 from decimal import Decimal

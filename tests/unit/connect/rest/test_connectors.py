@@ -115,7 +115,7 @@ async def test_a_connector_begins_where_wanted(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ({"name": "one"}, "Body config: Field required"),
         ({"config": SINK}, "String may not be empty"),
@@ -136,10 +136,10 @@ async def test_a_connector_begins_where_wanted(api: Api) -> None:
         (5, "Body body"),
     ],
 )
-async def test_what_is_wrong_is_answered_with_400(api: Api, body: object, told: str) -> None:
+async def test_what_is_wrong_is_answered_with_400(api: Api, body: object, message: str) -> None:
     answer = await api.post("/connectors", json=body)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
-    assert told in answer.json()["message"]
+    assert message in answer.json()["message"]
     assert api.supervisor.connectors() == []
 
 
@@ -162,7 +162,7 @@ async def test_a_name_is_taken_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "told"),
+    ("method", "path", "message"),
     [
         ("GET", "/connectors/no", "Connector no not found"),
         ("GET", "/connectors/no/config", "Connector no not found"),
@@ -188,10 +188,10 @@ async def test_a_name_is_taken_once(api: Api) -> None:
         ("GET", "/connectors/one/tasks/x/status", "HTTP 404 Not Found"),
     ],
 )
-async def test_what_does_not_exist_is_answered_with_404(api: Api, method: str, path: str, told: str) -> None:
+async def test_what_does_not_exist_is_answered_with_404(api: Api, method: str, path: str, message: str) -> None:
     await api.create("one")
     answer = await api.request(method, path)
-    assert (answer.status_code, answer.json()) == (404, refusal(404, told))
+    assert (answer.status_code, answer.json()) == (404, refusal(404, message))
 
 
 async def test_a_method_that_a_path_has_not_is_answered_with_405(api: Api) -> None:
@@ -213,7 +213,7 @@ async def test_put_creates_and_changes(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({**SINK, "name": "two"}, "Connector name configuration (two) doesn't match connector name in the URL (one)"),
         ({**SINK, "tasks.max": "x"}, "Connector configuration is invalid and contains the following 2 error(s):"),
@@ -221,10 +221,10 @@ async def test_put_creates_and_changes(api: Api) -> None:
         ({}, "contains no connector type"),
     ],
 )
-async def test_put_refuses_what_is_wrong(api: Api, config: dict[str, Any], told: str) -> None:
+async def test_put_refuses_what_is_wrong(api: Api, config: dict[str, Any], message: str) -> None:
     answer = await api.put("/connectors/one/config", json=config)
     assert answer.status_code == 400
-    assert told in answer.json()["message"]
+    assert message in answer.json()["message"]
 
 
 async def test_patch_changes_and_removes_keys(api: Api) -> None:

@@ -9,9 +9,9 @@ from tests.support.connect_api import Api
 
 
 async def test_dead_letters_are_told_with_why_they_failed(api: Api) -> None:
-    told = (await api.get("/connectors/one/dlq")).json()
-    assert told["topic"] == "dead"
-    (letter,) = told["records"]
+    page = (await api.get("/connectors/one/dlq")).json()
+    assert page["topic"] == "dead"
+    (letter,) = page["records"]
     assert letter["error"] == {
         "stage": "VALUE_CONVERTER",
         "class": "x.Json",

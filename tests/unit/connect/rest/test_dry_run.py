@@ -139,7 +139,7 @@ async def test_a_dead_letter_can_be_tried_again(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ({"config": {}}, "contains no connector type"),
         ({"config": {"connector.class": "Nope"}}, "which name matches Nope"),
@@ -149,7 +149,7 @@ async def test_a_dead_letter_can_be_tried_again(api: Api) -> None:
         ({"config": QUIET | {"tasks.max": "0"}}, "Value must be at least 1"),
     ],
 )
-async def test_what_cannot_be_tried_is_answered_with_400(api: Api, body: dict[str, Any], told: str) -> None:
+async def test_what_cannot_be_tried_is_answered_with_400(api: Api, body: dict[str, Any], message: str) -> None:
     answer = await api.post("/connectors/dry-run", json=body)
     assert answer.status_code == 400
-    assert told in answer.json()["message"]
+    assert message in answer.json()["message"]

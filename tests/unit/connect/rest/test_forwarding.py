@@ -87,8 +87,8 @@ async def test_who_forbids_it_is_not_handed_on(api: Api) -> None:
 async def test_without_a_leader_there_is_no_answer_yet(api: Api) -> None:
     follow(api, None)
     answer = await api.post("/connectors", json={"name": "one", "config": SINK})
-    told = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
-    assert (answer.status_code, answer.json()) == (409, {"error_code": 409, "message": told})
+    message = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+    assert (answer.status_code, answer.json()) == (409, {"error_code": 409, "message": message})
 
 
 async def test_a_leader_that_is_gone_is_told(api: Api) -> None:

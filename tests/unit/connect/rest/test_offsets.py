@@ -1,4 +1,4 @@
-"""How far connectors are is told, changed and forgotten over REST, and so are the topics that they used."""
+"""Offsets of connectors, and the topics that they used, are shown, changed and reset over REST."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ async def test_offsets_are_altered_and_reset(api: Api) -> None:
     assert (await api.get("/connectors/one/offsets")).json() == {"offsets": []}
     await api.put("/connectors/one/stop")
     altered = await api.patch("/connectors/one/offsets", json={"offsets": OFFSETS})
-    told = "The offsets for this connector have been altered successfully"
-    assert (altered.status_code, altered.json()) == (200, {"message": told})
+    message = "The offsets for this connector have been altered successfully"
+    assert (altered.status_code, altered.json()) == (200, {"message": message})
     assert (await api.get("/connectors/one/offsets")).json() == {"offsets": OFFSETS}
     reset = await api.delete("/connectors/one/offsets")
-    told = "The offsets for this connector have been reset successfully"
-    assert (reset.status_code, reset.json()) == (200, {"message": told})
+    message = "The offsets for this connector have been reset successfully"
+    assert (reset.status_code, reset.json()) == (200, {"message": message})
     assert (await api.get("/connectors/one/offsets")).json() == {"offsets": []}
 
 
@@ -34,7 +34,7 @@ async def test_a_null_offset_is_handed_on(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ({}, NEEDED),
         ({"offsets": []}, NEEDED),
@@ -45,11 +45,11 @@ async def test_a_null_offset_is_handed_on(api: Api) -> None:
         ([], "Body body"),
     ],
 )
-async def test_what_cannot_be_altered_is_answered_with_400(api: Api, body: object, told: str) -> None:
+async def test_what_cannot_be_altered_is_answered_with_400(api: Api, body: object, message: str) -> None:
     await api.create("one")
     answer = await api.patch("/connectors/one/offsets", json=body)
     assert answer.status_code == 400
-    assert told in answer.json()["message"]
+    assert message in answer.json()["message"]
 
 
 async def test_a_running_connector_cannot_begin_anew(api: Api) -> None:
@@ -67,17 +67,17 @@ async def test_topics_are_told_and_forgotten(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told", "reset"),
+    ("settings", "message", "reset"),
     [
         ({"topic_tracking_enable": "false"}, "Topic tracking is disabled.", "Topic tracking is disabled."),
         ({"topic_tracking_allow_reset": "false"}, None, "Topic tracking reset is disabled."),
     ],
 )
 async def test_topics_that_may_not_be_tracked_are_answered_with_403(
-    settings: dict[str, Any], told: str | None, reset: str
+    settings: dict[str, Any], message: str | None, reset: str
 ) -> None:
     async with serve(**settings) as api:
         answer = await api.get("/connectors/one/topics")
-        assert (answer.status_code, answer.json().get("message")) == ((403, told) if told else (200, None))
+        assert (answer.status_code, answer.json().get("message")) == ((403, message) if message else (200, None))
         answer = await api.put("/connectors/one/topics/reset")
         assert (answer.status_code, answer.json()) == (403, {"error_code": 403, "message": reset})

@@ -47,8 +47,8 @@ async def test_the_keys_of_a_connector_are_told_by_any_name(api: Api, name: str)
     ],
 )
 async def test_the_keys_of_other_plugins_are_their_own(api: Api, name: str, keys: list[str]) -> None:
-    told = (await api.get(f"/connector-plugins/{name}/config?version=1.0")).json()
-    assert [key["name"] for key in told] == keys
+    body = (await api.get(f"/connector-plugins/{name}/config?version=1.0")).json()
+    assert [key["name"] for key in body] == keys
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ async def test_a_configuration_is_checked_whatever_the_name(api: Api, path: str,
     config = {**SINK, "name": "one", "connector.class": included, "tasks.max": 0}
     answer = await api.put(f"/connector-plugins/{path}/config/validate", json=config)
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["name"], told["error_count"], told["groups"][0]) == (included, 1, "Common")
-    (wrong,) = (config for config in told["configs"] if config["value"]["errors"])
+    body = answer.json()
+    assert (body["name"], body["error_count"], body["groups"][0]) == (included, 1, "Common")
+    (wrong,) = (config for config in body["configs"] if config["value"]["errors"])
     assert wrong["value"] == {
         "name": "tasks.max",
         "value": "0",
@@ -83,7 +83,7 @@ async def test_what_is_odd_is_told_beside_the_errors(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "config", "told"),
+    ("path", "config", "message"),
     [
         ("QuietSink", {"name": "a"}, "Connector config {name} contains no connector type"),
         (
@@ -95,8 +95,8 @@ async def test_what_is_odd_is_told_beside_the_errors(api: Api) -> None:
     ],
 )
 async def test_a_configuration_of_something_else_is_refused(
-    api: Api, path: str, config: dict[str, str], told: str
+    api: Api, path: str, config: dict[str, str], message: str
 ) -> None:
     answer = await api.put(f"/connector-plugins/{path}/config/validate", json=config)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
-    assert told in answer.json()["message"]
+    assert message in answer.json()["message"]

@@ -20,8 +20,8 @@ async def test_a_connector_does_as_it_is_told_again_and_again(
     for _ in range(2):
         answer = await api.put(f"/connectors/one/{path}")
         assert (answer.status_code, answer.content) == (status, b"")
-    told = (await api.get("/connectors/one/status")).json()
-    assert (told["connector"]["state"], len(told["tasks"])) == (state, tasks)
+    shown = (await api.get("/connectors/one/status")).json()
+    assert (shown["connector"]["state"], len(shown["tasks"])) == (state, tasks)
 
 
 async def test_the_status_tells_of_the_connector_and_its_tasks(api: Api) -> None:

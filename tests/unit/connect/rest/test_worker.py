@@ -23,7 +23,7 @@ READY = "Worker has completed startup and is ready to handle requests."
 
 
 @pytest.mark.parametrize(
-    ("told", "status", "message"),
+    ("health", "status", "message"),
     [
         (("healthy", ""), 200, READY),
         (("healthy", READY), 200, READY),
@@ -36,10 +36,10 @@ READY = "Worker has completed startup and is ready to handle requests."
         ),
     ],
 )
-async def test_health_has_kafka_connects_words(api: Api, told: tuple[str, str], status: int, message: str) -> None:
-    api.supervisor.told_health = told
+async def test_health_has_kafka_connects_words(api: Api, health: tuple[str, str], status: int, message: str) -> None:
+    api.supervisor.scripted_health = health
     answer = await api.get("/health")
-    assert (answer.status_code, answer.json()) == (status, {"status": told[0], "message": message})
+    assert (answer.status_code, answer.json()) == (status, {"status": health[0], "message": message})
 
 
 async def test_requests_are_counted() -> None:
@@ -65,10 +65,10 @@ def logger() -> str:
 async def test_a_logger_is_changed_and_told(api: Api, logger: str) -> None:
     answer = await api.put(f"/admin/loggers/{logger}", json={"level": "debug"})
     assert (answer.status_code, answer.json()) == (200, [logger, f"{logger}.child"])
-    told = (await api.get(f"/admin/loggers/{logger}")).json()
-    assert (told["level"], told["last_modified"] > 0) == ("DEBUG", True)
+    shown = (await api.get(f"/admin/loggers/{logger}")).json()
+    assert (shown["level"], shown["last_modified"] > 0) == ("DEBUG", True)
     listed = (await api.get("/admin/loggers")).json()
-    assert listed[logger] == told
+    assert listed[logger] == shown
     assert "root" in listed
 
 
@@ -91,7 +91,7 @@ async def test_an_unknown_scope_is_this_worker(api: Api, logger: str) -> None:
 
 @pytest.mark.parametrize("scope", ["worker", "cluster"])
 @pytest.mark.parametrize(
-    ("body", "status", "told"),
+    ("body", "status", "message"),
     [
         ({}, 400, "Desired 'level' parameter was not specified in request."),
         ({"level": None}, 400, "Desired 'level' parameter was not specified in request."),
@@ -99,10 +99,10 @@ async def test_an_unknown_scope_is_this_worker(api: Api, logger: str) -> None:
     ],
 )
 async def test_a_wrong_level_is_refused(
-    api: Api, scope: str, body: dict[str, str | None], status: int, told: str
+    api: Api, scope: str, body: dict[str, str | None], status: int, message: str
 ) -> None:
     answer = await api.put(f"/admin/loggers/x?scope={scope}", json=body)
-    assert (answer.status_code, answer.json()) == (status, {"error_code": status, "message": told})
+    assert (answer.status_code, answer.json()) == (status, {"error_code": status, "message": message})
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from connect.runtime.counters import TaskCounters, merged
+from connect.runtime.counters import TaskCounters, merged_counters
 
 
 def test_changes_are_what_is_to_be_added() -> None:
@@ -23,7 +23,7 @@ def test_sums_are_added_gauges_replaced_and_the_largest_kept() -> None:
         {"sink_record_send": 2, "sink_record_lag_max": 9, "last_error_timestamp": 50},
         {"sink_record_send": 3, "sink_record_lag_max": 1, "last_error_timestamp": 40},
     ]
-    assert merged(counted) == {"sink_record_send": 5, "sink_record_lag_max": 1, "last_error_timestamp": 50}
+    assert merged_counters(counted) == {"sink_record_send": 5, "sink_record_lag_max": 1, "last_error_timestamp": 50}
 
 
 def test_what_is_counted_in_whole_numbers_stays_whole() -> None:

@@ -30,7 +30,7 @@ def test_a_logger_is_changed_with_all_below_it(loggers: Loggers) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "shown"),
     [
         ("TRACE", "TRACE"),
         ("info", "INFO"),
@@ -42,9 +42,9 @@ def test_a_logger_is_changed_with_all_below_it(loggers: Loggers) -> None:
         ("OFF", "OFF"),
     ],
 )
-def test_levels_have_kafka_connects_names(loggers: Loggers, given: str, told: str) -> None:
+def test_levels_have_kafka_connects_names(loggers: Loggers, given: str, shown: str) -> None:
     loggers.set_level("caudal_test", given)
-    assert loggers.level("caudal_test").level == told
+    assert loggers.level("caudal_test").level == shown
 
 
 def test_a_logger_that_is_off_tells_nothing(loggers: Loggers) -> None:
@@ -54,7 +54,7 @@ def test_a_logger_that_is_off_tells_nothing(loggers: Loggers) -> None:
 
 def test_loggers_with_a_level_of_their_own_are_listed(loggers: Loggers) -> None:
     loggers.set_level("caudal_test.a", "ERROR")
-    listed = loggers.listed()
+    listed = loggers.levels()
     assert "root" in listed
     assert listed["caudal_test.a"] == LoggerLevel(level="ERROR", last_modified=1000)
     assert "caudal_test" not in listed

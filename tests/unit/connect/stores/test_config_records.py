@@ -3,7 +3,7 @@
 import pytest
 
 from connect.stores import config_records as records
-from connect.stores.config_records import Leader, Restart
+from connect.stores.config_records import Leader
 from connect.stores.states import Target, TaskId
 from connect.stores.writer import Pair
 
@@ -17,19 +17,12 @@ from connect.stores.writer import Pair
         (records.target_record("c", Target.PAUSED), "target-state-c", '{"state":"PAUSED","state.v2":"PAUSED"}'),
         (records.target_record("c", Target.STOPPED), "target-state-c", '{"state":"PAUSED","state.v2":"STOPPED"}'),
         (records.fencing_record("c", 3), "tasks-fencing-c", '{"task-count":3}'),
-        (
-            records.restart_record("c", Restart(include_tasks=True, only_failed=False)),
-            "restart-connector-c",
-            '{"include-tasks":true,"only-failed":false}',
-        ),
         (records.logger_record("connect.runtime", "DEBUG"), "logger-cluster-connect.runtime", '{"level":"DEBUG"}'),
         (
             records.leader_record(Leader(url="http://w:1", worker_id="w:1")),
             "leader",
             '{"url":"http://w:1","worker_id":"w:1"}',
         ),
-        (records.redrive_record("c", "7", {"offset": 1}), "redrive-c:7", '{"offset":1}'),
-        (records.redrive_record("c", "7", None), "redrive-c:7", None),
     ],
 )
 def test_records_have_kafka_connects_format(record: Pair, key: str, value: str | None) -> None:

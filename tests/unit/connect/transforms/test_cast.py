@@ -32,7 +32,7 @@ from tests.support.transforming import changed, made, sink, typed, value_of
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ("", "Must specify at least one field to cast"),
         ("foo:faketype", "Invalid type found in casting spec: faketype"),
@@ -43,8 +43,8 @@ from tests.support.transforming import changed, made, sink, typed, value_of
         ("nonsense", "Invalid type found in casting spec: nonsense"),
     ],
 )
-def test_specs_that_cannot_be_carried_out_are_refused(spec: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_specs_that_cannot_be_carried_out_are_refused(spec: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         made("Cast$Key", spec=spec)
 
 

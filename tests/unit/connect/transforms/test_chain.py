@@ -36,7 +36,7 @@ def test_transforms_are_applied_in_their_order(transforms: str, expected: list[s
 
 
 def test_without_transforms_there_are_no_steps() -> None:
-    assert chain({}).steps == ()
+    assert chain({}).steps == []
 
 
 def test_steps_tell_their_alias_and_the_class_that_kafka_knows() -> None:
@@ -73,7 +73,7 @@ def test_a_filter_with_a_predicate_drops_what_it_chooses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({"transforms": "a"}, 'Missing required configuration "transforms.a.type" which has no default value'),
         ({"transforms": "a,a", **ADD_A}, "Duplicate alias provided"),
@@ -91,8 +91,8 @@ def test_a_filter_with_a_predicate_drops_what_it_chooses() -> None:
         ({"transforms": "a", "transforms.a.type": f"{KAFKA}InsertHeader"}, "transforms.a: .*header"),
     ],
 )
-def test_configurations_that_cannot_work_are_refused(config: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_configurations_that_cannot_work_are_refused(config: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         chain(config)
 
 

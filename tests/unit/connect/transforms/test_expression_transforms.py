@@ -128,7 +128,7 @@ def test_fields_of_maps_are_set_and_tombstones_stay() -> None:
 
 @pytest.mark.parametrize("topic", ["null", "''", "5"])
 def test_a_topic_must_be_text(topic: str) -> None:
-    with pytest.raises(DataError, match="a topic must be text"):
+    with pytest.raises(DataError, match="a topic must be a non-empty text"):
         made("caudal.Map", topic=topic).apply(sink(None, 1))
 
 

@@ -83,7 +83,7 @@ def test_null_counts_as_the_default_unless_it_is_kept(replaces: str, expected: i
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"fields": "a,b", "headers": "h", "operation": "move"}, "same number of elements"),
         ({"fields": "", "headers": "", "operation": "move"}, "fields"),
@@ -91,8 +91,8 @@ def test_null_counts_as_the_default_unless_it_is_kept(replaces: str, expected: i
         ({"fields": "a", "headers": "h"}, "operation"),
     ],
 )
-def test_header_from_needs_options_that_fit(options: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_header_from_needs_options_that_fit(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         made("HeaderFrom$Value", **options)
 
 

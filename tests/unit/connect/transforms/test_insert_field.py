@@ -28,15 +28,15 @@ MOMENT = dt.datetime(2026, 9, 21, 14, 13, 20, 123_000, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({}, "No field insertion configured"),
         ({"static_field": "a"}, "No value specified for static field: a"),
         ({"static_value": "a"}, "No field insertion configured"),
     ],
 )
-def test_something_must_be_inserted(options: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_something_must_be_inserted(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         made("InsertField$Value", **options)
 
 

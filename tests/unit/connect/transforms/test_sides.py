@@ -1,5 +1,5 @@
 from connect.api.data import INT32, Schema, struct
-from connect.transforms.sides import BySchema
+from connect.transforms.sides import Memo
 from tests.support.transforming import changed, made, sink
 
 
@@ -10,12 +10,12 @@ def test_what_was_worked_out_for_a_schema_is_kept_for_equal_ones() -> None:
         asked.append(schema)
         return len(asked)
 
-    kept = BySchema(work_out)
+    kept = Memo(work_out)
     assert [kept[struct({"a": INT32})], kept[struct({"a": INT32})], kept[INT32]] == [1, 1, 2]
 
 
 def test_no_more_than_a_thousand_schemas_are_kept() -> None:
-    kept = BySchema(lambda schema: schema.version)
+    kept = Memo[Schema, int | None](lambda schema: schema.version)
     for version in range(2_500):
         assert kept[INT32.but(version=version)] == version
         assert len(kept) <= 1_000

@@ -32,7 +32,7 @@ MIDNIGHT = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({}, "target.type"),
         ({"target_type": "invalid"}, "one of string, unix, Date, Time, Timestamp"),
@@ -42,8 +42,8 @@ MIDNIGHT = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
         ({"target_type": "string", "format": "bad-format"}, "SimpleDateFormat-compatible pattern"),
     ],
 )
-def test_options_that_cannot_work_are_refused(options: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_options_that_cannot_work_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         made(NAME, **options)
 
 
@@ -175,7 +175,7 @@ def test_text_that_does_not_fit_the_pattern_is_refused() -> None:
 
 
 def test_times_that_no_calendar_holds_are_refused() -> None:
-    with pytest.raises(DataError, match="outside of the years"):
+    with pytest.raises(DataError, match="outside the years"):
         value_of(made(NAME, target_type="Timestamp"), 2**62)
 
 

@@ -2,12 +2,18 @@
 
 import pytest
 
+from connect.api.config import Problem
 from connect.api.errors import ConfigError
 from connect.runtime.configuration import client_overrides
-from connect.runtime.configuration.client_overrides import translated
+from connect.runtime.configuration.client_overrides import to_librdkafka
 from connect.settings import ConnectSettings
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+def problems_of(settings: ConnectSettings, config: dict[str, str]) -> list[Problem]:
+    kinds = client_overrides.FAMILIES
+    return [problem for kind in kinds for problem in client_overrides.problems(kind, settings, config)]
 
 
 @pytest.mark.parametrize(
@@ -61,12 +67,12 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         ({"ssl.truststore.certificates": "-----BEGIN"}, {"ssl.ca.pem": "-----BEGIN"}),
     ],
 )
-def test_names_and_values_are_translated(given: dict[str, str], expected: dict[str, str]) -> None:
-    assert translated(given.items()) == expected
+def test_names_and_values_are_to_librdkafka(given: dict[str, str], expected: dict[str, str]) -> None:
+    assert to_librdkafka(given.items()) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"ssl.truststore.location": "/a.jks"}, "use PEM files"),
         ({"ssl.keystore.location": "/a.jks", "ssl.keystore.type": "JKS"}, "use PEM files"),
@@ -75,10 +81,10 @@ def test_names_and_values_are_translated(given: dict[str, str], expected: dict[s
         ({"sasl.jaas.config": f"{PLAIN} username=hush;"}, "must name username and password"),
     ],
 )
-def test_what_cannot_work_is_refused_with_what_to_do(given: dict[str, str], told: str) -> None:
+def test_what_cannot_work_is_refused_with_what_to_do(given: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        translated(given.items())
-    assert told in str(raised.value)
+        to_librdkafka(given.items())
+    assert message in str(raised.value)
     assert "hush" not in str(raised.value)
 
 
@@ -148,18 +154,18 @@ CONFIG = {
     ],
 )
 def test_the_policy_decides_what_may_be_overridden(policy: dict[str, str], refused: list[str]) -> None:
-    problems = list(client_overrides.problems(ConnectSettings.parse(policy), CONFIG))
+    problems = problems_of(ConnectSettings.parse(policy), CONFIG)
     assert [problem.key for problem in problems] == refused
 
 
 def test_a_refusal_is_told_in_kafkas_words() -> None:
     settings = ConnectSettings.parse({"connector.client.config.override.policy": "Principal"})
-    (problem,) = client_overrides.problems(settings, CONFIG)
-    told = "The 'Principal' policy does not allow 'acks' to be overridden in the connector configuration."
-    assert problem.message == told
+    (problem,) = problems_of(settings, CONFIG)
+    message = "The 'Principal' policy does not allow 'acks' to be overridden in the connector configuration."
+    assert problem.message == message
 
 
 def test_an_override_that_cannot_work_is_a_problem_of_its_key() -> None:
     config = {"consumer.override.ssl.truststore.location": "/a.jks"}
-    (problem,) = client_overrides.problems(ConnectSettings(), config)
+    (problem,) = problems_of(ConnectSettings(), config)
     assert problem.key == "consumer.override.ssl.truststore.location"

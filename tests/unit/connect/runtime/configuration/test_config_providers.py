@@ -10,7 +10,7 @@ from typing_extensions import override
 from connect.api.config_provider import ConfigProvider
 from connect.api.errors import ConfigError
 from connect.runtime.configuration import config_providers
-from connect.runtime.configuration.config_providers import ConfigProviders, concealed
+from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.settings import ConnectSettings
 
 
@@ -53,25 +53,25 @@ def test_placeholders_are_filled_in(secrets: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("${file:{dir}/db.properties:nothing}", "the provider file has no such value"),
         ("${file:{dir}/nothing:user}", "cannot be read: No such file or directory"),
-        ("${file:user}", "a path must be given"),
+        ("${file:user}", "the path is missing"),
         ("${dir:{dir}:nothing}", "the provider dir has no such value"),
         ("${dir:{dir}/deep:../token}", "the provider dir has no such value"),
         ("${dir:{dir}:deep}", "the provider dir has no such value"),
-        ("${dir:{dir}/token:x}", "is no directory"),
+        ("${dir:{dir}/token:x}", "is not a directory"),
         ("${env:CAUDAL_NOT_SET}", "the provider env has no such value"),
         ("${env:path:CAUDAL_TEST}", "have no path, but path was given"),
     ],
 )
-def test_what_cannot_be_filled_in_is_told_with_its_key(secrets: Path, text: str, told: str) -> None:
+def test_what_cannot_be_filled_in_is_told_with_its_key(secrets: Path, text: str, message: str) -> None:
     text = text.replace("{dir}", str(secrets))
     with pytest.raises(ConfigError) as raised:
         providers().resolve({"connection.password": text})
     assert str(raised.value).startswith(f"Invalid value {text} for configuration connection.password: ")
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_values_that_were_filled_in_are_not_filled_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,21 +132,24 @@ def test_providers_have_the_names_and_classes_of_the_settings(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
-        ({"config.providers": "vault"}, "config.providers.vault: there is no provider vault; known are dir, env, file"),
+        (
+            {"config.providers": "vault"},
+            "config.providers.vault: there is no provider vault; available are dir, env, file",
+        ),
         (
             {"config.providers": "x", "config.providers.x.class": "com.Nothing"},
             "config.providers.x: there is no provider com.Nothing",
         ),
-        ({"config.providers.env.param.allowlist.pattern": "("}, "no regular expression"),
+        ({"config.providers.env.param.allowlist.pattern": "("}, "not a regular expression"),
         ({"config.providers.file.param.allowed.paths": "relative"}, "must be absolute paths that exist"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, str], told: str) -> None:
+def test_wrong_settings_are_told(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         ConfigProviders(ConnectSettings.parse(settings))
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 class UpperProvider(ConfigProvider):
@@ -171,9 +174,9 @@ def test_what_placeholders_stand_for_can_be_concealed(secrets: Path, monkeypatch
     token, lost = f"${{dir:{secrets}:token}}", "${env:CAUDAL_LOST}"
     found = providers().secrets({"a": f"x {user} y {name}", "b": token, "c": lost, "d": "${topic}", "e": "plain"})
     assert found == {"anna": user, "anna-maria": name, "abc\n": token}
-    told = "no login for anna-maria (anna) with abc at plain"
-    assert concealed(told, found) == f"no login for {name} ({user}) with {token} at plain"
+    text = "no login for anna-maria (anna) with abc at plain"
+    assert conceal(text, found) == f"no login for {name} ({user}) with {token} at plain"
 
 
 def test_what_is_very_short_is_not_concealed() -> None:
-    assert concealed("1 of 11 failed", {"1": "${env:ONE}"}) == "1 of 11 failed"
+    assert conceal("1 of 11 failed", {"1": "${env:ONE}"}) == "1 of 11 failed"

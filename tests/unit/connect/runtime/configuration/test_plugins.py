@@ -30,28 +30,28 @@ def plugins() -> Plugins:
     ],
 )
 def test_a_connector_has_a_full_name_a_short_one_and_aliases(plugins: Plugins, name: str) -> None:
-    assert plugins.connector(name) is quiet.QuietSinkConnector
+    assert plugins.connectors.find(name) is quiet.QuietSinkConnector
 
 
 @pytest.mark.parametrize("name", [quiet.JSON, "JsonConverter", "Json", "PlainConverter"])
 def test_a_converter_is_found(plugins: Plugins, name: str) -> None:
-    assert plugins.converter(name) is quiet.PlainConverter
+    assert plugins.converters.find(name) is quiet.PlainConverter
 
 
 def test_other_kinds_are_found(plugins: Plugins) -> None:
-    assert plugins.header_converter("SimpleHeaderConverter") is quiet.PlainHeaderConverter
-    assert plugins.transform("com.example.Mask$Value") is quiet.MaskValue
-    assert plugins.transform("Mask$Value") is quiet.MaskValue
-    assert plugins.predicate("Always") is quiet.AlwaysPredicate
+    assert plugins.header_converters.find("SimpleHeaderConverter") is quiet.PlainHeaderConverter
+    assert plugins.transforms.find("com.example.Mask$Value") is quiet.MaskValue
+    assert plugins.transforms.find("Mask$Value") is quiet.MaskValue
+    assert plugins.predicates.find("Always") is quiet.AlwaysPredicate
 
 
 @pytest.mark.parametrize("name", ["Nothing", "", "com.example", "com.other.QuietSinkConnector", quiet.JSON])
 def test_an_unknown_name_is_told_with_what_is_known(plugins: Plugins, name: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        plugins.connector(name)
-    told = str(raised.value)
-    assert told.startswith(f"Failed to find any class that implements Connector and which name matches {name}, ")
-    assert "com.example.QuietSinkConnector" in told
+        plugins.connectors.find(name)
+    message = str(raised.value)
+    assert message.startswith(f"Failed to find any class that implements Connector and which name matches {name}, ")
+    assert "com.example.QuietSinkConnector" in message
 
 
 class ASinkConnector(SinkConnector):
@@ -69,8 +69,8 @@ class CSinkConnector(SinkConnector):
 def test_a_short_name_of_two_classes_must_be_written_in_full() -> None:
     plugins = Plugins.of(connectors=[ASinkConnector, BSinkConnector])
     with pytest.raises(ConfigError, match="More than one connector matches alias Twin"):
-        plugins.connector("Twin")
-    assert plugins.connector("two.TwinConnector") is BSinkConnector
+        plugins.connectors.find("Twin")
+    assert plugins.connectors.find("two.TwinConnector") is BSinkConnector
 
 
 class DSinkConnector(SinkConnector):
@@ -79,16 +79,16 @@ class DSinkConnector(SinkConnector):
 
 def test_a_short_name_that_comes_with_kafka_means_that() -> None:
     plugins = Plugins.of(connectors=[ASinkConnector, DSinkConnector, BSinkConnector])
-    assert plugins.connector("Twin") is DSinkConnector
+    assert plugins.connectors.find("Twin") is DSinkConnector
 
 
 def test_a_short_name_means_the_class_whose_first_name_it_is() -> None:
-    assert Plugins.of(connectors=[CSinkConnector, ASinkConnector]).connector("Twin") is ASinkConnector
+    assert Plugins.of(connectors=[CSinkConnector, ASinkConnector]).connectors.find("Twin") is ASinkConnector
 
 
 def test_connectors_are_listed_sinks_first() -> None:
     plugins = quiet.quiet_plugins()
-    listed = plugins.listed(connectors_only=True)
+    listed = plugins.infos(connectors_only=True)
     kinds = [info.type for info in listed]
     assert kinds == sorted(kinds)
     assert set(kinds) == {"sink", "source"}
@@ -96,13 +96,13 @@ def test_connectors_are_listed_sinks_first() -> None:
 
 
 def test_all_plugins_are_listed_in_kafka_connects_order() -> None:
-    kinds = [info.type for info in quiet.quiet_plugins().listed(connectors_only=False)]
+    kinds = [info.type for info in quiet.quiet_plugins().infos(connectors_only=False)]
     order = ["sink", "source", "transformation", "predicate", "converter", "header_converter"]
     assert list(dict.fromkeys(kinds)) == order
 
 
 def test_what_has_no_version_has_that_of_the_release() -> None:
-    listed = quiet.quiet_plugins().listed(connectors_only=False)
+    listed = quiet.quiet_plugins().infos(connectors_only=False)
     assert PluginInfo(name="com.example.Mask$Value", type="transformation", version=version("caudal")) in listed
 
 
@@ -116,5 +116,5 @@ class Both(quiet.PlainConverter, quiet.PlainHeaderConverter):
 
 def test_a_converter_of_values_and_headers_is_listed_as_both() -> None:
     plugins = Plugins.of(converters=[Both], header_converters=[Both])
-    listed = [info.type for info in plugins.listed(connectors_only=False) if info.name == "com.example.BothConverter"]
+    listed = [info.type for info in plugins.infos(connectors_only=False) if info.name == "com.example.BothConverter"]
     assert listed == ["converter", "header_converter"]

@@ -1,4 +1,4 @@
-"""A configuration is checked whole, and what is wrong is told in Kafka Connect's words."""
+"""A configuration is checked whole, and errors have Kafka Connect's messages."""
 
 from pathlib import Path
 from typing import Any
@@ -214,17 +214,17 @@ BOTH_TOPICS = "topics and topics.regex are mutually exclusive options, but both 
 def test_what_is_wrong_is_told_at_its_key(config: dict[str, Any], errors: dict[str, list[str]]) -> None:
     validation = checked(config)
     found = errors_of(validation)
-    assert {key: len(told) for key, told in found.items()} == {key: len(told) for key, told in errors.items()}
+    assert {key: len(error) for key, error in found.items()} == {key: len(error) for key, error in errors.items()}
     for key, parts in errors.items():
-        for told, part in zip(found[key], parts, strict=True):
-            assert part in told
+        for error, part in zip(found[key], parts, strict=True):
+            assert part in error
     assert validation.error_count == sum(map(len, errors.values()))
 
 
 def test_a_worker_without_exactly_once_refuses_who_requires_it() -> None:
     validation = checked(EXACT | {"exactly.once.support": "required"}, exactly_once_source_support="disabled")
-    told = "This worker does not have exactly-once source support enabled."
-    assert errors_of(validation) == {"exactly.once.support": [told]}
+    message = "This worker does not have exactly-once source support enabled."
+    assert errors_of(validation) == {"exactly.once.support": [message]}
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_overrides_are_checked_of_clients_that_the_connector_uses(config: dict[s
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({}, "Connector config {} contains no connector type"),
         ({"name": "a", "password": "hush"}, "Connector config {name, password} contains no connector type"),
@@ -262,10 +262,10 @@ def test_overrides_are_checked_of_clients_that_the_connector_uses(config: dict[s
         ),
     ],
 )
-def test_without_a_known_class_there_is_nothing_to_check(config: dict[str, Any], told: str) -> None:
+def test_without_a_known_class_there_is_nothing_to_check(config: dict[str, Any], message: str) -> None:
     with pytest.raises(BadRequest) as raised:
         checked(config)
-    assert told in raised.value.message
+    assert message in raised.value.message
 
 
 def test_the_refusal_tells_all_errors() -> None:
@@ -391,10 +391,10 @@ def test_a_placeholder_that_cannot_be_filled_in_is_an_error_of_its_key() -> None
 )
 def test_what_is_odd_is_a_warning(config: dict[str, str], warned: dict[str, str]) -> None:
     validation = checked(SINK | config)
-    told = {warning.name: warning.message for warning in validation.infos.warnings}
+    found = {warning.name: warning.message for warning in validation.infos.warnings}
     assert validation.error_count == 0
-    assert list(told) == list(warned)
-    assert all(part in told[key] for key, part in warned.items())
+    assert list(found) == list(warned)
+    assert all(part in found[key] for key, part in warned.items())
 
 
 def test_a_plugins_keys_are_its_own_and_then_those_of_its_kind() -> None:
@@ -416,8 +416,8 @@ def test_converters_that_are_not_named_are_the_workers() -> None:
 
 @pytest.mark.parametrize("key", ["key.converter", "value.converter", "header.converter"])
 def test_a_converter_without_a_name_is_refused(key: str) -> None:
-    told = f"Invalid value  for configuration {key}: Class  could not be found."
-    assert errors_of(checked(SINK | {key: ""}))[key][0].startswith(told)
+    message = f"Invalid value  for configuration {key}: Class  could not be found."
+    assert errors_of(checked(SINK | {key: ""}))[key][0].startswith(message)
 
 
 @pytest.mark.parametrize(("key", "value"), [("tasks.max", "0"), ("errors.tolerance", "some")])
@@ -427,7 +427,7 @@ def test_what_was_given_is_shown_also_when_it_is_wrong(key: str, value: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         (SINK, "included in the list of topics ('topics=[t1]') consumed by the connector"),
         (
@@ -436,9 +436,9 @@ def test_what_was_given_is_shown_also_when_it_is_wrong(key: str, value: str) -> 
         ),
     ],
 )
-def test_dead_letters_that_would_be_read_again_are_refused(config: dict[str, str], told: str) -> None:
+def test_dead_letters_that_would_be_read_again_are_refused(config: dict[str, str], message: str) -> None:
     key = "errors.deadletterqueue.topic.name"
-    assert errors_of(checked(config | {key: "t1"})) == {key: [f"The DLQ topic 't1' may not be {told}"]}
+    assert errors_of(checked(config | {key: "t1"})) == {key: [f"The DLQ topic 't1' may not be {message}"]}
 
 
 @pytest.mark.parametrize(
@@ -505,6 +505,6 @@ def test_forms_show_the_keys_of_every_connector_as_they_do_of_kafka_connect(
     for info in known:
         definition = info.definition
         assert definition is not None
-        told = (definition.type, definition.group, definition.width, definition.display_name)
-        assert told == (kind, group, width, title)
+        shown = (definition.type, definition.group, definition.width, definition.display_name)
+        assert shown == (kind, group, width, title)
     assert known

@@ -1,4 +1,4 @@
-"""What is told of failures."""
+"""Stack traces of failures."""
 
 import re
 import traceback

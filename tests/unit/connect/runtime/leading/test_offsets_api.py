@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from connect.runtime.errors import BadRequest
-from connect.runtime.leading.offsets_api import message, parsed_sink_offsets, parsed_source_offsets
+from connect.runtime.leading.offsets_api import message, parse_sink_offsets, parse_source_offsets
 
 _PLACE = {"kafka_topic": "t", "kafka_partition": 1}
 
@@ -20,11 +20,11 @@ _PLACE = {"kafka_topic": "t", "kafka_partition": 1}
     ],
 )
 def test_offsets_of_sinks_are_numbers_or_text(partition: Any, offset: Any, expected: dict[Any, Any]) -> None:
-    assert parsed_sink_offsets([{"partition": partition, "offset": offset}]) == expected
+    assert parse_sink_offsets([{"partition": partition, "offset": offset}]) == expected
 
 
 @pytest.mark.parametrize(
-    ("partition", "offset", "told"),
+    ("partition", "offset", "message"),
     [
         (None, None, "The partition for a sink connector offset cannot be null or missing"),
         ({"kafka_topic": "t"}, None, "must contain the keys 'kafka_topic' and 'kafka_partition'"),
@@ -36,14 +36,14 @@ def test_offsets_of_sinks_are_numbers_or_text(partition: Any, offset: Any, expec
         (_PLACE, {"kafka_offset": 1 << 63}, "Offset values for sink connectors need to be integers"),
     ],
 )
-def test_wrong_offsets_of_sinks_are_refused(partition: Any, offset: Any, told: str) -> None:
+def test_wrong_offsets_of_sinks_are_refused(partition: Any, offset: Any, message: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        parsed_sink_offsets([{"partition": partition, "offset": offset}])
-    assert told in caught.value.message
+        parse_sink_offsets([{"partition": partition, "offset": offset}])
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "message"),
     [
         ({"offset": {}}, "cannot be null or missing"),
         ({"partition": {"a": 1}, "offset": 5}, "either be null or an object"),
@@ -51,10 +51,10 @@ def test_wrong_offsets_of_sinks_are_refused(partition: Any, offset: Any, told: s
         ({"partition": {"a": 1}, "offset": {"b": {}}}, "primitive types"),
     ],
 )
-def test_wrong_offsets_of_sources_are_refused(entry: dict[str, Any], told: str) -> None:
+def test_wrong_offsets_of_sources_are_refused(entry: dict[str, Any], message: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        parsed_source_offsets([entry])
-    assert told in caught.value.message
+        parse_source_offsets([entry])
+    assert message in caught.value.message
 
 
 def test_the_message_tells_whether_something_is_left_to_do() -> None:
@@ -69,10 +69,10 @@ def test_the_message_tells_whether_something_is_left_to_do() -> None:
 @pytest.mark.parametrize("topic", [None, 7, ""])
 def test_a_topic_that_is_no_name_is_told(topic: object) -> None:
     with pytest.raises(BadRequest, match="Kafka topic names must be valid strings and may not be null"):
-        parsed_sink_offsets([{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": None}])
+        parse_sink_offsets([{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": None}])
 
 
-@pytest.mark.parametrize("given, told", [(None, "null"), ([1], "[1]"), ("x", "x")])
-def test_a_partition_that_is_no_number_is_told_as_it_was_written(given: object, told: str) -> None:
-    with pytest.raises(BadRequest, match=re.escape(f"in the provided offsets: '{told}'")):
-        parsed_sink_offsets([{"partition": {"kafka_topic": "t", "kafka_partition": given}, "offset": None}])
+@pytest.mark.parametrize("given, shown", [(None, "null"), ([1], "[1]"), ("x", "x")])
+def test_a_partition_that_is_no_number_is_told_as_it_was_written(given: object, shown: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(f"in the provided offsets: '{shown}'")):
+        parse_sink_offsets([{"partition": {"kafka_topic": "t", "kafka_partition": given}, "offset": None}])

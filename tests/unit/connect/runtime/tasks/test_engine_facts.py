@@ -1,4 +1,4 @@
-"""What sinks of engines are told about the worker and their own configuration."""
+"""What a worker tells sinks of engines about itself and their configuration."""
 
 from collections.abc import Mapping
 
@@ -22,19 +22,19 @@ def test_clients_are_told_what_worker_and_connector_say_in_the_names_of_librdkaf
         "consumer.sasl.username": "worker",
         "consumer.fetch.max.wait.ms": "7",
     }
-    told = facts({"consumer.override.sasl.username": "own"}, settings).consumer_properties
-    assert told["bootstrap.servers"] == "k1:9092,k2:9092"
-    assert told["client.id"] == "connector-consumer-lake-0"
-    assert told["security.protocol"] == "SASL_PLAINTEXT"
-    assert told["sasl.username"] == "own"
-    assert told["fetch.wait.max.ms"] == "7"
+    properties = facts({"consumer.override.sasl.username": "own"}, settings).consumer_properties
+    assert properties["bootstrap.servers"] == "k1:9092,k2:9092"
+    assert properties["client.id"] == "connector-consumer-lake-0"
+    assert properties["security.protocol"] == "SASL_PLAINTEXT"
+    assert properties["sasl.username"] == "own"
+    assert properties["fetch.wait.max.ms"] == "7"
 
 
 @pytest.mark.parametrize("family", ["producer", "admin"])
 def test_each_kind_of_client_has_its_own_properties(family: str) -> None:
     given = facts({f"{family}.override.client.id": "mine"}, {f"{family}.socket.timeout.ms": "5000"})
-    told = given.producer_properties if family == "producer" else given.admin_properties
-    assert (told["client.id"], told["socket.timeout.ms"]) == ("mine", "5000")
+    properties = given.producer_properties if family == "producer" else given.admin_properties
+    assert (properties["client.id"], properties["socket.timeout.ms"]) == ("mine", "5000")
     assert "socket.timeout.ms" not in given.consumer_properties
 
 
@@ -49,9 +49,9 @@ def test_each_kind_of_client_has_its_own_properties(family: str) -> None:
 def test_the_group_is_named_after_the_connector_unless_somebody_says_otherwise(
     config: dict[str, str], settings: dict[str, str], group: str
 ) -> None:
-    told = facts(config, settings)
-    assert told.group == group
-    assert "group.id" not in told.consumer_properties
+    found = facts(config, settings)
+    assert found.group == group
+    assert "group.id" not in found.consumer_properties
 
 
 def test_what_the_operator_says_about_the_engine_is_handed_on_in_full() -> None:

@@ -1,4 +1,4 @@
-"""What another process is told of a connector."""
+"""The pipeline of a sink as a text for other processes."""
 
 import json
 

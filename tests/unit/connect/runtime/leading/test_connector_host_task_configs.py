@@ -5,8 +5,8 @@ import pytest
 from connect.api.connector import Connector
 from connect.api.errors import ConnectError
 from connect.runtime.configuration.validation import definition_class
+from connect.runtime.leading.connector_host import stored_task_configs
 from connect.runtime.leading.services import ParsedConnector
-from connect.runtime.leading.task_configs import stored_task_configs
 from connect.settings import ConnectSettings
 from tests.support.connect_worker import CountingSink, NoSinkTask, TableSource
 
@@ -17,7 +17,7 @@ _SINK = {"name": "c", "connector.class": "CountingSink", "topics": "a,b"}
 
 def _parsed(connector: type[Connector], raw: dict[str, str], resolved: dict[str, str]) -> ParsedConnector:
     settled = definition_class(connector).parse(resolved)
-    return ParsedConnector(raw=raw, resolved=resolved, connector=connector, settled=settled, settings=ConnectSettings())
+    return ParsedConnector(raw=raw, resolved=resolved, connector=connector, common=settled, settings=ConnectSettings())
 
 
 def _stored(*given: dict[str, str], **changes: str) -> list[dict[str, str]]:

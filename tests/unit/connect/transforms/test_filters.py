@@ -30,10 +30,10 @@ def test_records_are_kept_by_a_field_or_by_not_having_it_so(
     options: dict[str, str], meets: bool, schema: Schema | None
 ) -> None:
     for matches in (True, False):
-        told = str(matches).lower()
-        by_value = made(f"{NAME}Value", **options, field_value_matches=told)
+        message = str(matches).lower()
+        by_value = made(f"{NAME}Value", **options, field_value_matches=message)
         assert (by_value.apply(sink(schema, DATA)) is not None) is (meets is matches)
-        by_key = made(f"{NAME}Key", **options, field_value_matches=told)
+        by_key = made(f"{NAME}Key", **options, field_value_matches=message)
         assert (by_key.apply(sink(None, None, key_schema=schema, key=DATA)) is not None) is (meets is matches)
 
 
