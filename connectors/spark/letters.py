@@ -11,7 +11,7 @@ import pyarrow.ipc
 from connectors.spark.entries import WrittenLetters
 from connectors.spark.staging import opened_for_reading, opened_for_writing
 from core_broker.client.records import OutgoingRecord
-from streams.spark.files import joined
+from streams.spark.files import join_path
 
 _BATCH: Final = 1000
 _SCHEMA: Final = pa.schema([pa.field("letter", pa.binary())])
@@ -19,7 +19,7 @@ _SCHEMA: Final = pa.schema([pa.field("letter", pa.binary())])
 
 def staged(letters: Sequence[OutgoingRecord], folder: str) -> WrittenLetters:
     """Write letters into a file of their own."""
-    path = joined(folder, f"{uuid.uuid4().hex}.letters")
+    path = join_path(folder, f"{uuid.uuid4().hex}.letters")
     with opened_for_writing(path) as stream, pa.ipc.new_file(stream, _SCHEMA) as writer:
         for start in range(0, len(letters), _BATCH):
             data = [msgspec.msgpack.encode(letter) for letter in letters[start : start + _BATCH]]

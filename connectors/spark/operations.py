@@ -9,17 +9,16 @@ from connectors.spark.query import RUNNING
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.starting import first_positions
 from streams.errors import EngineError
-from streams.spark.engine.job import EnginePlace
+from streams.spark.engine.job import EngineContext
 
 
-def alter_offsets(place: EnginePlace, arguments: dict[str, Any]) -> None:
+def alter_offsets(context: EngineContext, arguments: dict[str, Any]) -> None:
     """Let a sink read on from other offsets: `offsets` are [topic, partition, offset or null], null is the beginning;
     with `forget` it begins anew."""
     spec = SinkSpec.of_json(arguments["spec"])
     box = LetterBox(spec)
-    commits = Commits(
-        spec, SinkFolders.of(place.settings.warehouse, spec.connector), files=place.files, tables=place.tables, box=box
-    )
+    folders = SinkFolders.of(context.settings.warehouse, spec.connector)
+    commits = Commits(spec, folders, files=context.files, tables=context.tables, box=box)
     try:
         # What was decided is done first: it cannot be told later whether its letters were sent.
         manifest = commits.recover()
@@ -29,7 +28,7 @@ def alter_offsets(place: EnginePlace, arguments: dict[str, Any]) -> None:
         box.close()
 
 
-def reload(_: EnginePlace, arguments: dict[str, Any]) -> dict[str, int]:
+def reload(_: EngineContext, arguments: dict[str, Any]) -> dict[str, int]:
     """Read a range of a topic once more and replace its rows: `connector`, `topic`, `partition`, `start`, `end`."""
     connector = str(arguments["connector"])
     query = RUNNING.get(connector)

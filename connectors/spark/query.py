@@ -24,9 +24,9 @@ from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.starting import first_positions, made_anew
 from core_broker.client.admin import Admin
 from streams.errors import EngineError, StreamsError
-from streams.spark.engine.job import EnginePlace, Job
+from streams.spark.engine.job import EngineContext, Job
 from streams.spark.engine.messages import JSON
-from streams.spark.topics.offsets import as_checkpoint
+from streams.spark.topics.offsets import to_checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,12 +45,12 @@ RUNNING: Final[dict[str, "SinkQuery"]] = {}
 class SinkQuery(Job):
     """Runs until it is stopped, or fails for good."""
 
-    def __init__(self, place: EnginePlace, name: str, spec: JSON) -> None:
-        super().__init__(place, name, spec)
+    def __init__(self, context: EngineContext, name: str, spec: JSON) -> None:
+        super().__init__(context, name, spec)
         self._sink = SinkSpec.of_json(spec)
-        self._folders = SinkFolders.of(place.settings.warehouse, self._sink.connector)
+        self._folders = SinkFolders.of(context.settings.warehouse, self._sink.connector)
         self._box = LetterBox(self._sink)
-        self._commits = Commits(self._sink, self._folders, files=place.files, tables=place.tables, box=self._box)
+        self._commits = Commits(self._sink, self._folders, files=context.files, tables=context.tables, box=self._box)
         self._committing = threading.Lock()
         self._is_stopping = False
         self._query: StreamingQuery | None = None
@@ -108,8 +108,8 @@ class SinkQuery(Job):
     def _written_again(self, again: Reload) -> list[Entry]:
         """Let executors write a range."""
         reader, place = self._reader({}), (again.topic, again.partition)
-        parts = reader.partitions(as_checkpoint({place: again.start}), as_checkpoint({place: again.end}))
-        tasks = self.place.session.sparkContext.parallelize(parts, max(1, len(parts)))
+        parts = reader.partitions(to_checkpoint({place: again.start}), to_checkpoint({place: again.end}))
+        tasks = self.context.session.sparkContext.parallelize(parts, max(1, len(parts)))
         told = tasks.flatMap(lambda part: [text for batch in reader.read(part) for text in batch[0].to_pylist()])
         entries = [unpacked(text) for text in told.collect()]
         # Retention may have been faster than the executors.
@@ -133,7 +133,7 @@ class SinkQuery(Job):
         self._commits.begin(positions)
         # The manifest knows all: what Spark remembers of a query is for the time between two starts of it.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
-        session, source = self.place.session, sink_source(self._reader(positions), self._sink.connector)
+        session, source = self.context.session, sink_source(self._reader(positions), self._sink.connector)
         session.dataSource.register(source)
         self._query = (
             session.readStream.format(source.name())
@@ -156,7 +156,7 @@ class SinkQuery(Job):
 
     def _reader(self, positions: Mapping[TopicPartition, int]) -> SinkStreamReader:
         """Who reads for the query."""
-        parallelism = self.place.session.sparkContext.defaultParallelism
+        parallelism = self.context.session.sparkContext.defaultParallelism
         return SinkStreamReader(self._sink, self._folders, positions, parallelism=parallelism)
 
     def _begin_again(self) -> None:
@@ -222,4 +222,4 @@ class SinkQuery(Job):
 
     @property
     def _checkpoint(self) -> Any:
-        return self.place.settings.data_dir / "checkpoints" / quote(self._sink.connector, safe="")
+        return self.context.settings.data_dir / "checkpoints" / quote(self._sink.connector, safe="")

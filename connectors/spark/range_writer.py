@@ -27,7 +27,7 @@ from core_broker.client.admin import Admin
 from core_broker.client.reader import OffsetOutOfRange
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 from streams.spark.topics.cluster import Cluster
-from streams.spark.topics.fetching import RawBatch, fetched
+from streams.spark.topics.fetching import RawBatch, fetch_range
 from streams.spark.topics.ranges import OffsetRange
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class RangeWriter:
     def _fetched(self, one: OffsetRange) -> Iterator[RawBatch]:
         """The records of a range; of one that retention has cut into meanwhile, those that are left."""
         try:
-            yield from fetched(self._cluster, one)
+            yield from fetch_range(self._cluster, one)
         except OffsetOutOfRange as error:
             place = (one.topic, one.partition)
             first = Admin(client_settings(self._spec.admin)).offsets([place], "earliest")[place]
@@ -93,7 +93,7 @@ class RangeWriter:
             extra = {"topic": one.topic, "partition": one.partition, "offset": error.offset, "first": first}
             log.warning("records were deleted before they could be read", extra=extra)
             if first < one.end:
-                yield from fetched(self._cluster, replace(one, start=first))
+                yield from fetch_range(self._cluster, replace(one, start=first))
 
     def _write_batch(self, raw: RawBatch, one: OffsetRange) -> None:
         count = len(raw.offsets)

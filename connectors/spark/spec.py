@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from connect.api.engine import EngineContext, EngineFacts, TopicChoice
 from connectors.spark.config import SparkSinkConfig
 from connectors.spark.naming import TableNames
-from streams.spark.files import joined
+from streams.spark.files import join_path
 from streams.spark.tables.model import TableFormat, TableSpec
 
 JOB: Final = "sink"
@@ -89,19 +89,19 @@ class SinkFolders(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, warehouse: str, connector: str) -> "SinkFolders":
         """Those of a connector; its name may hold anything."""
-        return cls(joined(warehouse, _STATE, "sinks", quote(connector, safe="")))
+        return cls(join_path(warehouse, _STATE, "sinks", quote(connector, safe="")))
 
     @property
     def manifest(self) -> str:
         """What was decided last."""
-        return joined(self.root, "manifest.json")
+        return join_path(self.root, "manifest.json")
 
     @property
     def refused(self) -> str:
         """Shapes of rows that do not fit into their tables."""
-        return joined(self.root, "refused.json")
+        return join_path(self.root, "refused.json")
 
     @property
     def staging(self) -> str:
         """Files that wait to become part of tables."""
-        return joined(self.root, "staging")
+        return join_path(self.root, "staging")

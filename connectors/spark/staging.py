@@ -12,8 +12,8 @@ from connectors.spark.config import SparkSinkConfig
 from connectors.spark.entries import Entry, WrittenRows
 from connectors.spark.partitions import Folder, by_folder, type_of
 from connectors.spark.rows import Rows, fingerprint
-from streams.spark.files import joined
-from streams.spark.tables.model import StagedFile, packed_schema
+from streams.spark.files import join_path
+from streams.spark.tables.model import StagedFile, pack_schema
 
 _GROUP_ROWS: Final = 262_144
 _GROUP_BYTES: Final = 64 << 20
@@ -98,7 +98,7 @@ class Staging:
         return written
 
     def _draft(self, rows: Rows, shape: str, folder: Folder) -> _Draft:
-        path = joined(self._folder, f"{uuid.uuid4().hex}.parquet")
+        path = join_path(self._folder, f"{uuid.uuid4().hex}.parquet")
         return _Draft(
             table=rows.table,
             path=path,
@@ -143,7 +143,7 @@ class Staging:
                 table=draft.table,
                 file=file,
                 fingerprint=draft.fingerprint,
-                schema_bytes=packed_schema(draft.full),
+                schema_bytes=pack_schema(draft.full),
                 keys=draft.keys,
             )
         )

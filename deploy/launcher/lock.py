@@ -19,7 +19,7 @@ class PlatformLock:
         self._file = file
 
     @classmethod
-    def taken(cls, data: Path, *, patience_s: float = _PATIENCE_S) -> Self | None:
+    def try_acquire(cls, data: Path, *, patience_s: float = _PATIENCE_S) -> Self | None:
         """Take the lock and sign it; None when another launcher has it."""
         file = (data / LOCK_NAME).open("a+", encoding="utf-8")
         deadline = time.monotonic() + patience_s

@@ -22,7 +22,7 @@ class HeldPort:
         self._sockets = sockets
 
     @classmethod
-    def taken(cls, bind: str, port: int) -> Self:
+    def acquire(cls, bind: str, port: int) -> Self:
         """Take a port (0: any free one) on an address (empty: every one); OSError when it is not free."""
         with ExitStack() as sockets:
             for family, address in _addresses(bind, port):

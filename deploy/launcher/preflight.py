@@ -72,7 +72,7 @@ def _unwritable(folder: Path, error: OSError) -> Refused:
 @contextmanager
 def _locked(data: Path) -> Iterator[None]:
     try:
-        lock = PlatformLock.taken(data)
+        lock = PlatformLock.try_acquire(data)
     except OSError as error:
         raise _unwritable(data / LOCK_NAME, error) from error
     if lock is None:
@@ -97,7 +97,7 @@ def _kept_ports(plan: Plan, kept: ExitStack) -> Mapping[str, int]:
     for name, port in sorted(plan.ports.items(), key=lambda item: not item[1]):
         bind = plan.bind if name != SPARK else _SPARK_BIND
         try:
-            held = HeldPort.taken(bind, port)
+            held = HeldPort.acquire(bind, port)
         except OSError as error:
             if name == SPARK and EngineFolder(plan.spark).is_locked():
                 ports[name] = port  # by an engine that has outlived its platform, and will be used again

@@ -84,7 +84,7 @@ def _free_ports() -> tuple[str, ...]:
     given = []
     for name, port in port_names().items():
         try:
-            HeldPort.taken(THIS_MACHINE, port).release()
+            HeldPort.acquire(THIS_MACHINE, port).release()
         except OSError:
             owner = owner_of(port)
             screen.remark(f"port {port} is taken{f' by {owner}' if owner else ''}: {name} gets another one")

@@ -26,7 +26,7 @@ from connectors.spark.range_writer import RangeWriter, close_opened
 from connectors.spark.spec import SinkFolders, SinkSpec
 from streams.spark.decoding import opening
 from streams.spark.topics.cluster import Cluster
-from streams.spark.topics.fetching import close_kept
+from streams.spark.topics.fetching import close_idle
 from streams.spark.topics.ranges import OffsetRange
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
@@ -54,7 +54,7 @@ def _closed() -> Iterator[None]:
     """What executors keep open for the next batch is closed."""
     yield
     close_opened()
-    close_kept()
+    close_idle()
     opening.close_opened()
 
 

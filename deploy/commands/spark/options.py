@@ -105,6 +105,6 @@ def connected(settings: "SparkSettings") -> Iterator["Engine"]:
 
     with waiting("connecting to Spark") as shown:
         show = getattr(shown, "update", note)
-        engine = Engine.connect(settings, told=lambda line: show(escape(line)))
+        engine = Engine.connect(settings, on_progress=lambda line: show(escape(line)))
     with engine:
         yield engine

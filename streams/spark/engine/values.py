@@ -1,4 +1,4 @@
-"""Values of Spark's rows as JSON can say them."""
+"""Values of Spark's rows as JSON."""
 
 import datetime as dt
 import decimal
@@ -11,7 +11,7 @@ from streams.spark.engine.messages import JSON
 _DEPTH_MAX: Final = 100
 
 
-def plain(value: object, *, depth: int = 0) -> JSON:
+def json_value(value: object, *, depth: int = 0) -> JSON:
     """A value without Spark's classes: times are ISO 8601, decimals are text, bytes are hexadecimal."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -22,7 +22,8 @@ def plain(value: object, *, depth: int = 0) -> JSON:
     if isinstance(value, (bytes, bytearray)):
         return value.hex()
     if isinstance(value, dt.datetime):
-        return _moment(value)
+        # Spark returns times of the session's zone, which is UTC, without the zone.
+        return value.isoformat() if value.tzinfo is not None else f"{value.isoformat()}Z"
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, decimal.Decimal):
@@ -32,21 +33,10 @@ def plain(value: object, *, depth: int = 0) -> JSON:
 
 def _nested(value: object, depth: int) -> JSON:
     if isinstance(value, tuple) and hasattr(value, "__fields__"):
-        # A struct may have two fields of one name; the later one is shown then, as everywhere in JSON.
-        return {name: plain(item, depth=depth) for name, item in zip(value.__fields__, value, strict=True)}
+        # If a struct has two fields of one name, the later one wins, as usual in JSON.
+        return {name: json_value(item, depth=depth) for name, item in zip(value.__fields__, value, strict=True)}
     if isinstance(value, Mapping):
-        return {_key(key): plain(item, depth=depth) for key, item in value.items()}
+        return {str(json_value(key)): json_value(item, depth=depth) for key, item in value.items()}
     if isinstance(value, Sequence):
-        return [plain(item, depth=depth) for item in value]
+        return [json_value(item, depth=depth) for item in value]
     return str(value)
-
-
-def _key(value: object) -> str:
-    shown = plain(value)
-    return shown if isinstance(shown, str) else str(shown)
-
-
-def _moment(value: dt.datetime) -> str:
-    """Spark hands out times of the session's zone, which is UTC, without saying so."""
-    text = value.isoformat(sep="T")
-    return text if value.tzinfo is not None else f"{text}Z"

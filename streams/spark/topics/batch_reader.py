@@ -1,4 +1,4 @@
-"""Topics as a batch source: what is there between two boundaries."""
+"""Topics as a batch source: the records between two boundaries."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,10 +7,10 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from typing_extensions import override
 
 from streams.errors import DataLoss
+from streams.spark.topics.fetching import DATA_LOSS_ADVICE
 from streams.spark.topics.options import SourceOptions
 from streams.spark.topics.positions import Positions
-from streams.spark.topics.ranges import OffsetRange, RangePartition, divided
-from streams.spark.topics.reading import HOW_TO_GO_ON
+from streams.spark.topics.ranges import OffsetRange, RangePartition, split_ranges
 from streams.spark.topics.rows import RowMaker
 
 
@@ -23,23 +23,23 @@ class TopicBatchReader(DataSourceReader):
 
     @override
     def partitions(self) -> Sequence[InputPartition]:
-        """The ranges, cut for tasks; resolved when the query is planned."""
+        """The ranges, split for tasks; resolved when the query is planned."""
         return [RangePartition(item) for item in self.ranges()]
 
     def ranges(self) -> list[OffsetRange]:
-        """The ranges that are to be read."""
+        """The ranges to read."""
         options = self.options
         positions = Positions(options.cluster)
-        places = positions.existing_places(options.subscription)
-        start = positions.resolved(options.starting, places, late_is_end=options.starts_late_at_end)
-        end = positions.resolved(options.ending, places, late_is_end=True)
-        turned = [place for place in start if start[place] > end.get(place, start[place])]
-        if turned and options.fail_on_data_loss:
-            topic, partition = turned[0]
-            told = f"Partition {topic}-{partition} would be read from {start[turned[0]]} to {end[turned[0]]}"
-            raise DataLoss(f"{told}. {HOW_TO_GO_ON}")
-        ranges = [OffsetRange(*place, start[place], end[place]) for place in sorted(start) if place in end]
-        return divided(ranges, parts_min=options.min_partitions, rows_max=options.max_records_per_partition)
+        partitions = positions.existing_partitions(options.subscription)
+        start = positions.resolve(options.starting, partitions, late_is_end=options.starts_late_at_end)
+        end = positions.resolve(options.ending, partitions, late_is_end=True)
+        reversed_ = [item for item in start if start[item] > end.get(item, start[item])]
+        if reversed_ and options.fail_on_data_loss:
+            (topic, partition), *_ = reversed_
+            bounds = f"from {start[topic, partition]} to {end[topic, partition]}"
+            raise DataLoss(f"Partition {topic}-{partition} would be read {bounds}. {DATA_LOSS_ADVICE}")
+        ranges = [OffsetRange(*item, start[item], end[item]) for item in sorted(start) if item in end]
+        return split_ranges(ranges, parts_min=options.min_partitions, rows_max=options.max_records_per_partition)
 
     @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

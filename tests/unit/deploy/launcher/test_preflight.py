@@ -99,7 +99,7 @@ def test_somebody_who_only_looks_does_not_keep_a_launcher_from_starting(tmp_path
     fcntl.flock(looking, fcntl.LOCK_SH)
     done = threading.Timer(0.1, looking.close)
     done.start()
-    lock = PlatformLock.taken(tmp_path, patience_s=PATIENCE_S)
+    lock = PlatformLock.try_acquire(tmp_path, patience_s=PATIENCE_S)
     done.join()
     assert lock is not None
     lock.release()

@@ -41,8 +41,8 @@ def test_without_java_home_it_is_looked_for_on_the_path(tmp_path: Path) -> None:
             echo 'openjdk version "21.0.1"' >&2""",
             "is Java 21, but Spark cannot run on it: it lacks the module jdk.incubator.vector",
         ),
-        ("echo hello", "does not tell its version; it said: hello"),
-        ("exit 1", "does not tell its version; it said: nothing"),
+        ("echo hello", "does not report its version; it printed: hello"),
+        ("exit 1", "does not report its version; it printed: nothing"),
     ],
 )
 def test_a_java_that_spark_cannot_run_on_is_refused_with_how_to_install_one(

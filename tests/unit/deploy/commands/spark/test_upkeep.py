@@ -50,7 +50,7 @@ def test_a_missing_java_is_told_with_how_to_install_it(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["sql", "SELECT 1", "--set", "spark.caudal.port=1"], "spark.caudal.port=1: unknown setting; there are"),
+        (["sql", "SELECT 1", "--set", "spark.caudal.port=1"], "spark.caudal.port=1: unknown setting; known are"),
         (["sql", "SELECT 1", "--set", "spark.driver.memory=much"], "spark.driver.memory=much: must be a number"),
         (["sql", "  "], "the statement is empty"),
         (["sql", "SELECT 1", "--json", "--csv"], "choose one format only"),

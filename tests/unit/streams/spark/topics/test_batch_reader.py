@@ -50,7 +50,7 @@ def test_an_end_at_a_time_after_the_last_record_is_the_end(broker: BrokerProcess
     assert bounds(opened(broker, subscribe=name, endingTimestamp="9000")) == [(name, 0, 0, 3)]
 
 
-def test_an_end_before_the_start_is_told_unless_data_may_be_lost(broker: BrokerProcess, name: str, send: Send) -> None:
+def test_an_end_before_the_start_fails_unless_data_may_be_lost(broker: BrokerProcess, name: str, send: Send) -> None:
     create_topic(broker, name)
     send(name, [b"x"] * 5)
     start, end = json.dumps({name: {"0": 4}}), json.dumps({name: {"0": 2}})
@@ -60,7 +60,7 @@ def test_an_end_before_the_start_is_told_unless_data_may_be_lost(broker: BrokerP
     assert bounds(tolerant) == []
 
 
-def test_a_topic_that_does_not_exist_is_told(broker: BrokerProcess, name: str) -> None:
+def test_a_topic_that_does_not_exist_is_an_error(broker: BrokerProcess, name: str) -> None:
     with pytest.raises(StreamsError, match=f"do not exist: {name}"):
         bounds(opened(broker, subscribe=name))
     assert bounds(opened(broker, subscribePattern=f"{name}.*")) == []
