@@ -36,7 +36,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     if given[:1] == ["--wait"] and len(given) > 1 and given[1].isdigit():
         wait_s = float(given[1])
         del given[:2]
-    command = given or command_of(_FIRST_PROCESS.read_bytes())
+    command = given or caudal_arguments(_FIRST_PROCESS.read_bytes())
     if not given and (not command or command[0] not in BY_NAME):
         return 0  # a tool, or a Celery worker: that it runs is all there is to know
     try:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     return _ask(url, wait_s)
 
 
-def command_of(process: bytes) -> list[str]:
+def caudal_arguments(process: bytes) -> list[str]:
     """What stands behind `caudal` on the command line of a process; empty when it is another program."""
     words = process.decode(errors="replace").rstrip("\0").split("\0")
     place = next((number for number, word in enumerate(words) if Path(word).name == "caudal"), len(words))

@@ -128,7 +128,7 @@ def completion(
 _TIMEOUT_S: Final = 1.0
 
 
-def offered(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
+def completer(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
     """A function for typer that asks a server, within a time: `ask` gets the command's options and the seconds."""
 
     def offer(context: typer.Context, incomplete: str) -> list[str]:
@@ -150,19 +150,19 @@ def offered(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Callabl
     return offer
 
 
-@offered
+@completer
 def topics(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Topics of the cluster."""
     return sorted(_admin(given, seconds).topic_names())
 
 
-@offered
+@completer
 def groups(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Consumer groups of the cluster."""
     return [group.group_id for group in _admin(given, seconds).groups()]
 
 
-@offered
+@completer
 def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry."""
     from deploy.clients.connections import registry_client
@@ -172,14 +172,14 @@ def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
         return client.subjects()
 
 
-@offered
+@completer
 def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors of the worker."""
     with _worker(given, seconds) as client:
         return sorted(client.connectors())
 
 
-@offered
+@completer
 def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors that the worker can run, by the last part of their class."""
     with _worker(given, seconds) as client:

@@ -37,7 +37,7 @@ def doctor(
 ) -> None:
     """Check this machine, its settings and the running platform; say what is wrong, and what to do next."""
     from deploy.doctor.checks import CHECKS, as_json, run_checks
-    from deploy.doctor.finding import Level, Surroundings
+    from deploy.doctor.finding import Context, Level
     from deploy.launcher import state
 
     folder = data.expanduser().absolute()
@@ -45,8 +45,8 @@ def doctor(
         platform = state.read(folder)
     except OSError:
         platform = None  # a folder that may not be read; the check of the folder says so
-    surroundings = Surroundings(environment=os.environ, data=folder, platform=platform, answer_seconds=timeout)
-    outcomes = run_checks(CHECKS, surroundings)
+    context = Context(environment=os.environ, data=folder, platform=platform, answer_seconds=timeout)
+    outcomes = run_checks(CHECKS, context)
     if output is Output.JSON:
         listed = list(outcomes)
         print_json({"data": str(folder)} | as_json(listed))

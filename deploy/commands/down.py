@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from deploy.commands.options import DataOption
-from deploy.launcher.lock import holder_of
+from deploy.launcher.lock import lock_holder
 from deploy.launcher.plan import SPARK
 from deploy.launcher.request import DEFAULT_DATA
 from deploy.terminal.output import done, failure, note, waiting
@@ -37,7 +37,7 @@ def down(
 ) -> None:
     """Stop a platform: its services, in the reverse order of their start, and its Spark."""
     folder = data.expanduser().absolute()
-    pid = holder_of(folder)
+    pid = lock_holder(folder)
     if not pid:
         note(f"no platform runs in {escape(str(folder))}")
         return
@@ -70,7 +70,7 @@ def _kill(folder: Path, pid: int) -> None:
 
 def _has_ended(folder: Path, pid: int, timeout_s: float) -> bool:
     deadline = time.monotonic() + timeout_s
-    while holder_of(folder) == pid:
+    while lock_holder(folder) == pid:
         if time.monotonic() > deadline:
             return False
         time.sleep(_LOOK_S)

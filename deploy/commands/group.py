@@ -7,17 +7,13 @@ from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import (
-    DEFAULT_BOOTSTRAP,
     POSITION_HELP,
-    BootstrapOption,
-    ClientConfigOption,
+    ClusterOptions,
+    Commands,
     Output,
     OutputOption,
     PartitionsOption,
-    PropertiesOption,
-    TimeoutOption,
     YesOption,
-    admin,
 )
 from deploy.terminal.output import done, facts, note, print_json, report_deleted, table, waiting
 
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from core_broker.client.consumer import TopicPartition
     from deploy.views.groups import GroupView
 
-app = typer.Typer(no_args_is_help=True, help="Consumer groups: list, describe, seek, delete.")
+app = Commands(no_args_is_help=True, help="Consumer groups: list, describe, seek, delete.")
 
 GroupArgument = Annotated[
     str, typer.Argument(metavar="GROUP", help="Id of the group.", show_default=False, autocompletion=completion.groups)
@@ -33,17 +29,10 @@ GroupArgument = Annotated[
 
 
 @app.command(name="list", epilog="Example:\n\ncaudal group list")
-def list_groups(
-    *,
-    output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
-) -> None:
+def list_groups(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE) -> None:
     """List the groups and their states."""
     with waiting("asking the cluster"):
-        groups = admin(bootstrap, properties, client_config, timeout).groups()
+        groups = cluster.admin().groups()
     if output is Output.JSON:
         print_json([{"group": group.group_id, "state": group.state, "type": group.kind} for group in groups])
     elif groups:
@@ -53,19 +42,11 @@ def list_groups(
 
 
 @app.command(epilog="Examples:\n\ncaudal group describe billing\n\ncaudal group describe billing -o json")
-def describe(
-    group_id: GroupArgument,
-    *,
-    output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
-) -> None:
+def describe(cluster: ClusterOptions, group_id: GroupArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show members, assignments, committed offsets and lag of a group."""
     from deploy.views.groups import describe_group
 
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     with waiting(f"asking about {group_id}"):
         group = describe_group(client, group_id)
     if output is Output.JSON:
@@ -81,6 +62,7 @@ def describe(
     "caudal group seek billing --topic orders --to 2h      (two hours ago)"
 )
 def seek(
+    cluster: ClusterOptions,
     group_id: GroupArgument,
     *,
     topic: Annotated[
@@ -101,10 +83,6 @@ def seek(
     partition: PartitionsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would change.")] = False,
     output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Move the committed offsets of a group that has no running members."""
 
@@ -116,7 +94,7 @@ def seek(
         position = parse_position(to, SystemClock())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--to") from None
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     with waiting(f"moving {group_id}"):
         found = [item.index for item in client.topics([topic])[0].partitions]
         places = [(topic, index) for index in found if not partition or index in partition]
@@ -138,6 +116,7 @@ def seek(
 
 @app.command(epilog="Example:\n\ncaudal group delete billing")
 def delete(
+    cluster: ClusterOptions,
     group_ids: Annotated[
         list[str],
         typer.Argument(
@@ -146,15 +125,11 @@ def delete(
     ],
     *,
     yes: YesOption = False,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Delete groups with their committed offsets; they must have no running members."""
     if not yes:
         typer.confirm(f"Delete {', '.join(group_ids)} with all committed offsets?", abort=True, err=True)
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     with waiting("deleting"):
         outcome = client.delete_groups(group_ids)
     if not report_deleted("group", outcome, ["stop its consumers first"]):

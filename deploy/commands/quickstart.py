@@ -83,7 +83,7 @@ def _tour(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) ->
     """Take the tour on the platform of a folder; stop it if it was started for the tour and is not to stay."""
     from deploy.commands.down import down
     from deploy.launcher import state
-    from deploy.quickstart.places import data_option, program
+    from deploy.quickstart.addresses import data_option, program
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started for us must not outlive us
     was_running = state.read(data) is not None
@@ -100,7 +100,7 @@ def _tour(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) ->
 
 def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
     from deploy.launcher.request import Refused
-    from deploy.quickstart import closing, platform, screen, steps
+    from deploy.quickstart import platform, screen, steps
     from deploy.quickstart.tour import StepFailed, Tour
 
     begun = time.monotonic()
@@ -109,7 +109,7 @@ def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool)
         found = platform.running(data) or platform.start(data, ports)
         if found is None:
             return False
-        tour = Tour(places=platform.places_of(found), spark_problem=_spark_problem(no_spark=no_spark))
+        tour = Tour(addresses=platform.addresses_of(found), spark_problem=_spark_problem(no_spark=no_spark))
     except Refused as error:
         failure(error.text, error.next_steps)
         return False
@@ -118,13 +118,13 @@ def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool)
         return False
     if not steps.take(tour):
         return False
-    closing.show_result(tour, seconds=time.monotonic() - begun)
-    closing.show_next(tour, stays=stays)
+    steps.show_result(tour, seconds=time.monotonic() - begun)
+    steps.show_next(tour, stays=stays)
     return True
 
 
 def _spark_problem(*, no_spark: bool) -> str | None:
     """Why Spark is left out; None when it is not."""
-    from deploy.launcher.spark import what_is_missing
+    from deploy.launcher.spark import missing_java
 
-    return "--no-spark says so" if no_spark else what_is_missing() or None
+    return "--no-spark says so" if no_spark else missing_java() or None

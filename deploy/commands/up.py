@@ -91,7 +91,7 @@ def up(
     detach: _DetachOption = False,
 ) -> None:
     """Start the whole platform and keep it running until Ctrl-C. All data is in one folder, and stays there."""
-    from deploy.launcher.plan import is_open, planned
+    from deploy.launcher.plan import is_open, make_plan
 
     request = Request(
         data=str(data),
@@ -103,7 +103,7 @@ def up(
         registry=registry,
     )
     try:
-        plan = planned(request)
+        plan = make_plan(request)
     except Refused as refusal:
         failure(refusal.text, refusal.next_steps)
         raise typer.Exit(1) from refusal
@@ -116,10 +116,10 @@ def run_here(request: Request) -> int:
     """Run the platform in this process until Ctrl-C or SIGTERM."""
     from deploy.launcher.events import AllReady, Event
     from deploy.launcher.launching import launch
-    from deploy.launcher.plan import planned
+    from deploy.launcher.plan import make_plan
     from deploy.terminal.display import Display
 
-    plan = planned(request)
+    plan = make_plan(request)
     with Display(plan, err) as display:
 
         def show(event: Event) -> None:
@@ -132,13 +132,13 @@ def run_here(request: Request) -> int:
 
 def run_detached(request: Request) -> int:
     """Start the platform in the background and wait until it is ready."""
-    from deploy.launcher.background import started
+    from deploy.launcher.background import start_in_background
     from deploy.launcher.events import AllReady, Failed
-    from deploy.launcher.plan import planned
+    from deploy.launcher.plan import make_plan
     from deploy.terminal.display import Display
 
-    plan = planned(request)
-    with Display(plan, err) as display, started(request) as background:
+    plan = make_plan(request)
+    with Display(plan, err) as display, start_in_background(request) as background:
         try:
             for event in background.events():
                 display(event)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.views.connectors import parts
 from deploy.views.text import trace_summary
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 _LETTERS_KEY: Final = "errors.deadletterqueue.topic.name"
 
 
-def cluster(surroundings: Surroundings) -> Iterator[Finding]:
+def cluster(context: Context) -> Iterator[Finding]:
     """Does the broker serve a client as others would be?"""
     from core_broker.client.errors import ClientError
 
-    endpoint = _endpoint(surroundings, "broker")
+    endpoint = _endpoint(context, "broker")
     if endpoint is None:
         return
     try:
-        admin = _admin(endpoint, surroundings)
+        admin = _admin(endpoint, context)
         found, topics = admin.cluster(), admin.all_topics()
     except ClientError as error:
         yield problem("Cluster", f"a client gets no answer at {endpoint}: {error}", "see why:  caudal logs broker")
@@ -35,16 +35,16 @@ def cluster(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Cluster", shown)
 
 
-def registry(surroundings: Surroundings) -> Iterator[Finding]:
+def registry(context: Context) -> Iterator[Finding]:
     """Does the registry find its schemas?"""
     from deploy.clients.connections import registry_client
     from schema_registry.client.errors import ClientError
 
-    endpoint = _endpoint(surroundings, "registry")
+    endpoint = _endpoint(context, "registry")
     if endpoint is None:
         return
     try:
-        with registry_client(endpoint, timeout=surroundings.answer_seconds) as client:
+        with registry_client(endpoint, timeout=context.answer_seconds) as client:
             subjects = client.subjects()
     except ClientError as error:
         yield problem("Schemas", f"the registry does not list them: {error}", "see why:  caudal logs registry")
@@ -52,9 +52,9 @@ def registry(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Schemas", f"{len(subjects)} subjects at {endpoint}")
 
 
-def connectors(surroundings: Surroundings) -> Iterator[Finding]:
+def connectors(context: Context) -> Iterator[Finding]:
     """Do all connectors and their tasks run?"""
-    listed = list(_connectors(surroundings))
+    listed = list(_connectors(context))
     failed = [finding for name, connector in listed for finding in _failures(name, connector["status"])]
     yield from failed
     if listed and not failed:
@@ -63,17 +63,15 @@ def connectors(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Connectors", counts)
 
 
-def dead_letters(surroundings: Surroundings) -> Iterator[Finding]:
+def dead_letters(context: Context) -> Iterator[Finding]:
     """Are there records that connectors could not process?"""
     from deploy.views.topics import record_counts
 
-    endpoint = _endpoint(surroundings, "broker")
-    wanted = {
-        name: topic for name, item in _connectors(surroundings) if (topic := item["info"]["config"].get(_LETTERS_KEY))
-    }
+    endpoint = _endpoint(context, "broker")
+    wanted = {name: topic for name, item in _connectors(context) if (topic := item["info"]["config"].get(_LETTERS_KEY))}
     if endpoint is None or not wanted:
         return
-    admin = _admin(endpoint, surroundings)
+    admin = _admin(endpoint, context)
     counts = record_counts(
         admin, {name: count for name, count in admin.topic_names().items() if name in wanted.values()}
     )
@@ -83,16 +81,16 @@ def dead_letters(surroundings: Surroundings) -> Iterator[Finding]:
             yield note(f"Dead letters: {name}", f"{counts[topic]:,} in {topic}, those sent again among them", step)
 
 
-def spark(surroundings: Surroundings) -> Iterator[Finding]:
+def spark(context: Context) -> Iterator[Finding]:
     """Does Spark run, and do its jobs?"""
     from streams.errors import EngineUnavailable
     from streams.settings import SparkSettings
     from streams.spark.engine.client import Engine
     from streams.spark.engine.folder import EngineFolder
 
-    if surroundings.platform is None or surroundings.platform.spark is None:
+    if context.platform is None or context.platform.spark is None:
         return
-    settings = SparkSettings.parse({"spark.caudal.data.dir": surroundings.platform.spark.data_dir})
+    settings = SparkSettings.parse({"spark.caudal.data.dir": context.platform.spark.data_dir})
     folder = EngineFolder(settings.data_dir)
     try:
         engine = Engine.running(settings)
@@ -127,25 +125,25 @@ def _failures(name: str, status: Mapping[str, Any]) -> Iterator[Finding]:
             yield warning(subject, "no worker runs it", "see whether a worker is missing")
 
 
-def _connectors(surroundings: Surroundings) -> Iterator[tuple[str, dict[str, Any]]]:
+def _connectors(context: Context) -> Iterator[tuple[str, dict[str, Any]]]:
     from deploy.clients.connect import ConnectClient
 
-    endpoint = _endpoint(surroundings, "connect")
+    endpoint = _endpoint(context, "connect")
     if endpoint is not None:
-        with ConnectClient(endpoint, timeout_seconds=surroundings.answer_seconds) as client:
+        with ConnectClient(endpoint, timeout_seconds=context.answer_seconds) as client:
             yield from sorted(client.connectors().items())
 
 
-def _admin(endpoint: str, surroundings: Surroundings) -> "Admin":
+def _admin(endpoint: str, context: Context) -> "Admin":
     from core_broker.client.admin import Admin
     from deploy.clients.connections import client_settings
 
-    return Admin(client_settings(endpoint, timeout=surroundings.answer_seconds))
+    return Admin(client_settings(endpoint, timeout=context.answer_seconds))
 
 
-def _endpoint(surroundings: Surroundings, name: str) -> str | None:
+def _endpoint(context: Context, name: str) -> str | None:
     """Where a service of the platform is, or the one that it uses instead; None when there is neither."""
-    platform = surroundings.platform
+    platform = context.platform
     if platform is None:
         return None
     service = platform.services.get(name)

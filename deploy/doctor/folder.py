@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, Surroundings, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, ok, problem, warning
 from deploy.launcher.preflight import DISK_FREE_MIN_BYTES
 from deploy.views.text import size
 
@@ -25,9 +25,9 @@ _VOLATILE: Final = {
 }
 
 
-def writable(surroundings: Surroundings) -> Iterator[Finding]:
+def writable(context: Context) -> Iterator[Finding]:
     """Can data be written where it is to be?"""
-    data = surroundings.data
+    data = context.data
     place = nearest(data)
     if not place.is_dir():
         yield problem("Data folder", f"{data} cannot be made: {place} is not a folder", _ELSEWHERE)
@@ -44,9 +44,9 @@ def writable(surroundings: Surroundings) -> Iterator[Finding]:
     yield _on_filesystem(found, filesystem_of(place, Path("/proc/self/mountinfo").read_text(encoding="utf-8")))
 
 
-def room(surroundings: Surroundings) -> Iterator[Finding]:
+def room(context: Context) -> Iterator[Finding]:
     """Is there room for records, tables and logs?"""
-    place = nearest(surroundings.data)
+    place = nearest(context.data)
     found = os.statvfs(place)
     free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
     shown = f"{size(free)} of {size(total)} free at {place}"
@@ -63,11 +63,11 @@ def room(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Disk", shown)
 
 
-def logs(surroundings: Surroundings) -> Iterator[Finding]:
+def logs(context: Context) -> Iterator[Finding]:
     """How large have the logs become?"""
-    if surroundings.platform is None:
+    if context.platform is None:
         return
-    for folder in sorted({Path(service.log).parent for service in surroundings.platform.services.values()}):
+    for folder in sorted({Path(service.log).parent for service in context.platform.services.values()}):
         total = folder_bytes(folder)
         if total > _LOGS_LARGE:
             yield warning("Logs", f"{size(total)} in {folder}", "older ones (*.1 and so on) may be deleted")

@@ -6,33 +6,33 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 
 _UNSET: Final = "unset {name} for the shell that starts the platform"
 _JAVA_OPTIONS: Final = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
-def java(surroundings: Surroundings) -> Iterator[Finding]:
+def java(context: Context) -> Iterator[Finding]:
     """Is there a Java that Spark runs on?"""
     from streams.errors import JavaMissing
     from streams.spark.engine.class_archive import archive_file
     from streams.spark.java import find_java
 
     try:
-        found = find_java(surroundings.environment)
+        found = find_java(context.environment)
     except JavaMissing as error:
         reason, _, advice = str(error).partition("\n")
         steps = [" ".join(line.split()) for line in advice.splitlines() if line.strip()]
         yield problem("Java", f"{reason} Everything but Spark works without it.", *steps)
     else:
-        is_prepared = archive_file(surroundings.environment).is_file()
+        is_prepared = archive_file(context.environment).is_file()
         start = "Spark's classes are at hand" if is_prepared else "Spark starts sooner after  caudal spark prepare"
         yield ok("Java", f"{found.version} at {found.path}; {start}")
 
 
-def spark_variables(surroundings: Surroundings) -> Iterator[Finding]:
+def spark_variables(context: Context) -> Iterator[Finding]:
     """Do variables of another Spark reach ours?"""
-    strange = list(_strange(surroundings.environment))
+    strange = list(_strange(context.environment))
     yield from strange or [ok("Spark's variables", "none that changes the embedded Spark")]
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.views.text import size
 
 _PLATFORM_BYTES: Final = 400_000_000
@@ -33,11 +33,11 @@ _TOOL_FOLDERS: Final = os.pathsep.join(
 """Where servers are that are not on a user's path."""
 
 
-def memory(surroundings: Surroundings) -> Iterator[Finding]:
+def memory(context: Context) -> Iterator[Finding]:
     """Is there memory for the platform, and for Spark?"""
     total, available = memory_bytes(Path("/proc/meminfo").read_text(encoding="ascii"), _cgroup_left())
     found = f"{size(available)} of {size(total)} free"
-    if surroundings.platform is not None:
+    if context.platform is not None:
         yield note("Memory", f"{found}, beside the platform that runs")
     elif available < _PLATFORM_BYTES:
         yield problem("Memory", f"{found}; the platform takes about {size(_PLATFORM_BYTES)}", "end other programs")
@@ -62,7 +62,7 @@ def memory_bytes(text: str, cgroup: tuple[int, int] | None) -> tuple[int, int]:
     return min(total, cgroup[0]), min(available, cgroup[1])
 
 
-def open_files(_: Surroundings) -> Iterator[Finding]:
+def open_files(_: Context) -> Iterator[Finding]:
     """May a process open as many files as a broker needs?"""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= _FILES_WANTED:
@@ -75,9 +75,9 @@ def open_files(_: Surroundings) -> Iterator[Finding]:
     yield level("Open files", f"only {soft:,} for each process; {reason}", raised)
 
 
-def clock(surroundings: Surroundings) -> Iterator[Finding]:
+def clock(context: Context) -> Iterator[Finding]:
     """Can the machine's clock be right? Retention and timestamps go by it."""
-    now = datetime.fromtimestamp(surroundings.clock.now_ms() / 1000, tz=UTC)
+    now = datetime.fromtimestamp(context.clock.now_ms() / 1000, tz=UTC)
     shown = now.strftime("%Y-%m-%d %H:%M UTC")
     repair = "set the clock, or let it be set:  timedatectl set-ntp true"
     made = _installed_at()
@@ -89,10 +89,10 @@ def clock(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Clock", shown)
 
 
-def tools(surroundings: Surroundings) -> Iterator[Finding]:
+def tools(context: Context) -> Iterator[Finding]:
     """Which servers and tools are there that Caudal can use and does not need?"""
     there, missing = [], []
-    path = f"{surroundings.environment.get('PATH', '')}{os.pathsep}{_TOOL_FOLDERS}"
+    path = f"{context.environment.get('PATH', '')}{os.pathsep}{_TOOL_FOLDERS}"
     for program, (name, purpose, package) in _TOOLS.items():
         if shutil.which(program, path=path):
             there.append(name)

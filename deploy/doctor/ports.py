@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from deploy.doctor.finding import Finding, Surroundings, ok, warning
+from deploy.doctor.finding import Context, Finding, ok, warning
 from deploy.launcher.listeners import listeners
 from deploy.stack import SPARK_CONNECT_PORT, STACK
 
 _GENERATIONS_MAX = 32
 
 
-def ports(surroundings: Surroundings) -> Iterator[Finding]:
+def ports(context: Context) -> Iterator[Finding]:
     """Could the platform take its ports, or has it?"""
     names = default_ports()
     listening = listeners(names)
@@ -20,7 +20,7 @@ def ports(surroundings: Surroundings) -> Iterator[Finding]:
         taken = listening.get(port)
         if taken is None:
             free.append(f"{port} ({name})")
-        elif is_ours(taken.pid, surroundings):
+        elif is_ours(taken.pid, context):
             own.append(f"{port} ({name})")
         else:
             steps = ["let the platform take others:  caudal up --ports any"]
@@ -40,9 +40,9 @@ def default_ports() -> dict[int, str]:
     return {**named, SPARK_CONNECT_PORT: "Spark Connect"}
 
 
-def is_ours(pid: int | None, surroundings: Surroundings) -> bool:
+def is_ours(pid: int | None, context: Context) -> bool:
     """Whether a process is one of the platform's, or was started by one."""
-    heads = _heads(surroundings)
+    heads = _heads(context)
     for _ in range(_GENERATIONS_MAX):
         if pid is None or pid <= 1:
             return False
@@ -52,8 +52,8 @@ def is_ours(pid: int | None, surroundings: Surroundings) -> bool:
     return False
 
 
-def _heads(surroundings: Surroundings) -> set[int]:
-    platform = surroundings.platform
+def _heads(context: Context) -> set[int]:
+    platform = context.platform
     if platform is None:
         return set()
     heads = {service.pid for service in platform.services.values() if service.pid} | {platform.pid}

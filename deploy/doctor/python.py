@@ -10,7 +10,7 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from deploy.doctor.finding import Finding, Surroundings, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, ok, problem, warning
 
 _DISTRIBUTION: Final = "caudal"
 _PARTS: Final = {
@@ -44,7 +44,7 @@ _IMPORT_SECONDS: Final = 20.0
 _REPAIR: Final = "install what is missing:  make setup  (without a checkout: install the wheel with [all])"
 
 
-def python_version(_: Surroundings) -> Iterator[Finding]:
+def python_version(_: Context) -> Iterator[Finding]:
     """Is this Python new enough?"""
     version = ".".join(map(str, sys.version_info[:3]))
     found = f"{version} in {sys.prefix}"
@@ -55,7 +55,7 @@ def python_version(_: Surroundings) -> Iterator[Finding]:
         yield problem("Python", f"{found}; Caudal needs {wanted}", "make the environment anew:  make clean setup")
 
 
-def packages(_: Surroundings) -> Iterator[Finding]:
+def packages(_: Context) -> Iterator[Finding]:
     """Is each part's package there, in a version that it works with?"""
     wanted = importlib.metadata.requires(_DISTRIBUTION) or []
     try:
@@ -65,7 +65,7 @@ def packages(_: Surroundings) -> Iterator[Finding]:
         yield warning("Packages", f"loading them takes more than {_IMPORT_SECONDS:.0f} s: this machine is very busy")
     for part, extras in _PARTS.items():
         needed = requirements_of(wanted, extras)
-        wrong = [line for requirement in needed.values() if (line := what_is_wrong(requirement))]
+        wrong = [line for requirement in needed.values() if (line := requirement_problem(requirement))]
         failed = broken.get(_MODULES.get(part, ""))
         if wrong:
             yield problem(f"Packages: {part}", "; ".join(wrong), _REPAIR)
@@ -93,7 +93,7 @@ def requirements_of(lines: list[str], extras: tuple[str, ...]) -> dict[str, Requ
     return chosen
 
 
-def what_is_wrong(requirement: Requirement) -> str:
+def requirement_problem(requirement: Requirement) -> str:
     """Why an installed package does not do; empty when it does."""
     try:
         version = importlib.metadata.version(requirement.name)

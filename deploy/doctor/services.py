@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
@@ -16,24 +16,24 @@ _VERSION_PATHS: Final = {"registry": ("/v1/metadata/version", "version"), "conne
 """Where services tell their version, and under which name."""
 
 
-def platform(surroundings: Surroundings) -> Iterator[Finding]:
+def platform(context: Context) -> Iterator[Finding]:
     """Does a platform run in the data folder?"""
-    found = surroundings.platform
+    found = context.platform
     if found is None:
-        yield note("Platform", f"none runs in {surroundings.data}", "start one:  caudal up")
+        yield note("Platform", f"none runs in {context.data}", "start one:  caudal up")
         return
     yield ok("Platform", f"{found.state} in {found.data}, process {found.pid}")
     for name, address in found.elsewhere.items():
         yield note("Platform", f"its {name} is another's: {address}")
 
 
-def service(surroundings: Surroundings, *, name: str) -> Iterator[Finding]:
+def service(context: Context, *, name: str) -> Iterator[Finding]:
     """Does a service of the platform live, and say that it is well?"""
-    found = surroundings.platform.services.get(name) if surroundings.platform else None
+    found = context.platform.services.get(name) if context.platform else None
     if found is None:
         return
-    with httpx2.Client(timeout=surroundings.answer_seconds, trust_env=False) as http:
-        yield _health(http, name, found, surroundings.answer_seconds)
+    with httpx2.Client(timeout=context.answer_seconds, trust_env=False) as http:
+        yield _health(http, name, found, context.answer_seconds)
         if found.restarts:
             again = f"it had to be started again {plural(found.restarts, 'time')}"
             yield warning(f"Service: {name}", again, f"see why:  caudal logs {name}")

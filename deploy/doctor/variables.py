@@ -6,7 +6,7 @@ from typing import Final
 
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import Problem, SettingsError
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.launcher.request import DATA_VARIABLE
 from deploy.services import settings_type
 from deploy.stack import BROKER, CONNECT, REGISTRY, REST_PROXY, Service
@@ -24,19 +24,19 @@ _KNOWN: Final = (
 """What the tools read."""
 
 
-def variables(surroundings: Surroundings) -> Iterator[Finding]:
+def variables(context: Context) -> Iterator[Finding]:
     """Which variables change the services and the tools, and which ones would keep them from starting?"""
     found = [
-        *(finding for service in (BROKER, REGISTRY, REST_PROXY, CONNECT) for finding in _of(service, surroundings)),
-        *_of_spark(surroundings.environment),
-        *_of_tools(surroundings.environment),
+        *(finding for service in (BROKER, REGISTRY, REST_PROXY, CONNECT) for finding in _of(service, context)),
+        *_of_spark(context.environment),
+        *_of_tools(context.environment),
     ]
     yield from found or [ok("Variables", "none that changes a service or a tool")]
 
 
-def _of(service: Service, surroundings: Surroundings) -> Iterator[Finding]:
-    names = _names_by_key(surroundings.environment, service.environment_prefix)
-    values = from_environment(surroundings.environment, service.environment_prefix)
+def _of(service: Service, context: Context) -> Iterator[Finding]:
+    names = _names_by_key(context.environment, service.environment_prefix)
+    values = from_environment(context.environment, service.environment_prefix)
     settings = settings_type(service.name)
     refused: tuple[Problem, ...] = ()
     try:

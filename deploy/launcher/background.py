@@ -13,9 +13,9 @@ from typing import IO
 
 import msgspec
 
-from deploy.launcher.events import Event, EventPipe, Failed, decoded
+from deploy.launcher.events import Event, EventPipe, Failed, decode_event
 from deploy.launcher.launching import launch
-from deploy.launcher.plan import planned
+from deploy.launcher.plan import make_plan
 from deploy.launcher.request import Refused, Request
 
 
@@ -30,7 +30,7 @@ class Background:
     def events(self) -> Iterator[Event]:
         """What happens, until the launcher hangs up."""
         for line in self._news:
-            yield decoded(line)
+            yield decode_event(line)
 
     def errors(self) -> list[str]:
         """What it has written to stderr before it had a log."""
@@ -39,7 +39,7 @@ class Background:
 
 
 @contextmanager
-def started(request: Request) -> Iterator[Background]:
+def start_in_background(request: Request) -> Iterator[Background]:
     """A launcher in a session of its own, which outlives us."""
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as news, tempfile.TemporaryFile() as errors:
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
     os.set_inheritable(int(arguments[0]), False)
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     try:
-        return launch(planned(request), emit=emit, is_background=True)
+        return launch(make_plan(request), emit=emit, is_background=True)
     except Refused as refusal:
         emit(Failed(text=refusal.text, next_steps=refusal.next_steps))
         return 1

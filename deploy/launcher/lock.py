@@ -42,7 +42,7 @@ class PlatformLock:
         self._file.close()
 
 
-def holder_of(data: Path) -> int | None:
+def lock_holder(data: Path) -> int | None:
     """The process that runs the platform of a folder; None when there is none, 0 when it has not signed yet."""
     try:
         file = (data / LOCK_NAME).open(encoding="utf-8")

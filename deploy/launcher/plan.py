@@ -1,4 +1,4 @@
-"""From what was asked to what will run: services, places, ports and settings. Nothing is touched yet."""
+"""From what was asked to what will run: services, addresses, ports and settings. Nothing is touched yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.launcher.request import THIS_MACHINE, Refused, Request
-from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Place, Service, settings_of
+from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Service, ServiceAddress, settings_of
 
 ANY_PORT: Final = 0
 METRICS: Final = "broker-metrics"
@@ -71,10 +71,10 @@ class Plan:
         names = {other.name for other in self.services}
         return tuple(name for name in service.needs if name in names)
 
-    def places(self) -> dict[str, Place]:
+    def addresses(self) -> dict[str, ServiceAddress]:
         """Where each service stands, once all ports are known."""
         return {
-            service.name: Place(
+            service.name: ServiceAddress(
                 host=self.host,
                 port=self.ports[service.name],
                 data=str(self.folder_of(service.name)),
@@ -86,7 +86,7 @@ class Plan:
 
     def settings_of(self, name: str) -> dict[str, str]:
         """All settings of a service; what was asked for wins."""
-        settings = settings_of(name, self.places(), elsewhere=self.elsewhere)
+        settings = settings_of(name, self.addresses(), elsewhere=self.elsewhere)
         if name == "connect":
             settings["spark.caudal.connect.port"] = str(self.ports[SPARK])
         return {**settings, "logging.format": "text", **self.extra.get(name, {})}
@@ -102,7 +102,7 @@ class Plan:
         return f"http://{self.host}:{port}"
 
 
-def planned(request: Request) -> Plan:
+def make_plan(request: Request) -> Plan:
     """What a request means; raises `Refused` when it cannot be meant."""
     services = _services(request.without)
     return Plan(

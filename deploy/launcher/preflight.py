@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from deploy.launcher.lock import LOCK_NAME, PlatformLock, holder_of
+from deploy.launcher.lock import LOCK_NAME, PlatformLock, lock_holder
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.request import Refused
@@ -76,7 +76,7 @@ def _locked(data: Path) -> Iterator[None]:
     except OSError as error:
         raise _unwritable(data / LOCK_NAME, error) from error
     if lock is None:
-        pid = holder_of(data)
+        pid = lock_holder(data)
         raise Refused(
             f"a platform runs in {data} already{f' (process {pid})' if pid else ''}",
             [

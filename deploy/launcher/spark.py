@@ -16,7 +16,7 @@ from streams.spark.java import find_java
 _PAUSE_S: Final = 0.1
 
 
-def what_is_missing() -> str:
+def missing_java() -> str:
     """Why Spark cannot start on this machine, with how to repair it; empty when it can."""
     try:
         find_java(os.environ)

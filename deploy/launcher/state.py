@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from deploy.launcher.lock import holder_of
+from deploy.launcher.lock import lock_holder
 
 FILE_NAME: Final = "platform.json"
 VERSION: Final = 1
@@ -68,7 +68,7 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
 def read(data: Path) -> PlatformState | None:
     """The platform of a folder; None when no launcher runs there."""
     deadline = time.monotonic() + _PATIENCE_S
-    while (pid := holder_of(data)) is not None:
+    while (pid := lock_holder(data)) is not None:
         state = _stored(data)
         if state is not None and state.pid == pid:
             return state

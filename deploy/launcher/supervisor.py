@@ -107,7 +107,7 @@ class Supervisor:
         self._emit(AllReady(after_s=after_s))
 
     async def _check_java(self) -> None:
-        missing = await asyncio.to_thread(spark.what_is_missing)
+        missing = await asyncio.to_thread(spark.missing_java)
         if missing and self._state.spark is not None:
             self._state = msgspec.structs.replace(
                 self._state, spark=msgspec.structs.replace(self._state.spark, missing=missing)

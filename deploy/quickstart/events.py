@@ -11,7 +11,7 @@ from core_broker.client.consumer import Consumer
 from core_broker.client.errors import NotFound
 from core_broker.client.settings import ClientSettings
 from deploy.quickstart import screen
-from deploy.quickstart.places import quoted, shown
+from deploy.quickstart.addresses import path_word
 from deploy.quickstart.tour import Sent, StepFailed, Tour
 
 FIRST_ORDER: Final = 1001
@@ -39,18 +39,19 @@ _REQUESTS: Final = (
 def produce_by_hand(tour: Tour) -> list[str]:
     """The commands of `produce`."""
     return [
-        f"curl {tour.places.proxy}/topics/{topic} -H 'Content-Type: {_media_type(format_)}' "
-        f"--data-binary @{quoted(shown(tour.places.folder / file))}"
+        f"curl {tour.addresses.proxy}/topics/{topic} -H 'Content-Type: {_media_type(format_)}' "
+        f"--data-binary @{path_word(tour.addresses.folder / file)}"
         for topic, format_, file in _REQUESTS
     ]
 
 
 def produce(tour: Tour) -> None:
     """Send what the files hold; each record has an outcome of its own."""
-    tour.first_order = FIRST_ORDER + _records_in(tour.places.bootstrap, "orders")
+    tour.first_order = FIRST_ORDER + _records_in(tour.addresses.bootstrap, "orders")
     _write_bodies(tour)
     sent = {
-        file: _post(tour, topic, _media_type(format_), tour.places.folder / file) for topic, format_, file in _REQUESTS
+        file: _post(tour, topic, _media_type(format_), tour.addresses.folder / file)
+        for topic, format_, file in _REQUESTS
     }
     numbers = tuple(range(tour.first_order, tour.first_order + len(_ORDERS)))
     tour.good_orders, tour.refused_order = numbers[:-1], numbers[-1]
@@ -60,8 +61,8 @@ def produce(tour: Tour) -> None:
     screen.rows(
         ["topic", "format", "records#", "partition and offsets"],
         [
-            (topic, format_, len(places), _extent(places))
-            for (topic, format_, _), places in zip(_REQUESTS, sent.values(), strict=True)
+            (topic, format_, len(records), _extent(records))
+            for (topic, format_, _), records in zip(_REQUESTS, sent.values(), strict=True)
         ],
     )
     screen.remark(f"order {tour.refused_order} goes to Iceland, and the last record is not an order at all: see below")
@@ -74,13 +75,13 @@ def _write_bodies(tour: Tour) -> None:
         {"order_id": order["id"], "method": method, "amount_cents": order["quantity"] * order["price_cents"]}
         for order, method in zip(orders, _METHODS, strict=False)
     ]
-    tour.places.folder.mkdir(parents=True, exist_ok=True)
+    tour.addresses.folder.mkdir(parents=True, exist_ok=True)
     for file, body in (
         ("orders.json", _body(orders, tour.schema_ids["orders"])),
         ("payments.json", _body(payments, tour.schema_ids["payments"])),
         ("no-order.json", _body([base64.b64encode(_GARBLED).decode()], None)),
     ):
-        (tour.places.folder / file).write_text(body, encoding="utf-8")
+        (tour.addresses.folder / file).write_text(body, encoding="utf-8")
 
 
 def _body(values: list[Any], schema_id: int | None) -> str:
@@ -92,7 +93,7 @@ def _body(values: list[Any], schema_id: int | None) -> str:
 
 def _post(tour: Tour, topic: str, media_type: str, file: Path) -> list[Sent]:
     answer = httpx2.post(
-        f"{tour.places.proxy}/topics/{topic}",
+        f"{tour.addresses.proxy}/topics/{topic}",
         content=file.read_bytes(),
         headers={"content-type": media_type},
         timeout=_TIMEOUT_S,
@@ -101,11 +102,11 @@ def _post(tour: Tour, topic: str, media_type: str, file: Path) -> list[Sent]:
     if answer.status_code != 200:
         raise StepFailed(
             f"the REST proxy refused {file.name}: {answer.status_code} {answer.text}",
-            log=tour.places.logs.get("rest-proxy"),
+            log=tour.addresses.logs.get("rest-proxy"),
         )
     outcomes = answer.json()["offsets"]
     if bad := [outcome for outcome in outcomes if outcome.get("error") or outcome.get("error_code")]:
-        raise StepFailed(f"not every record of {file.name} was taken: {bad}", log=tour.places.logs.get("rest-proxy"))
+        raise StepFailed(f"not every record of {file.name} was taken: {bad}", log=tour.addresses.logs.get("rest-proxy"))
     return [Sent(topic=topic, partition=outcome["partition"], offset=outcome["offset"]) for outcome in outcomes]
 
 
@@ -123,11 +124,11 @@ def _media_type(format_: str) -> str:
     return f"application/vnd.kafka.{format_}.v2+json"
 
 
-def _extent(places: list[Sent]) -> str:
+def _extent(records: list[Sent]) -> str:
     """`0: 3–8`, for each partition."""
     offsets: dict[int, list[int]] = {}
-    for place in places:
-        offsets.setdefault(place.partition, []).append(place.offset)
+    for record in records:
+        offsets.setdefault(record.partition, []).append(record.offset)
     return ", ".join(
         f"{partition}: {found[0]}" if len(found) == 1 else f"{partition}: {min(found)}–{max(found)}"
         for partition, found in sorted(offsets.items())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from deploy.quickstart.places import Places
+from deploy.quickstart.addresses import PlatformAddresses
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Sent:
 class Tour:
     """One tour over a platform."""
 
-    places: Places
+    addresses: PlatformAddresses
     spark_problem: str | None = None
     """Why Spark is left out; None when it is not."""
     spark_since: float | None = None
@@ -58,7 +58,7 @@ class Tour:
     """Partition and offset of the dead letter that the refused order has become."""
 
 
-def awaited(
+def wait_for(
     ask: Callable[[], T],
     accept: Callable[[T], bool],
     *,

@@ -77,7 +77,7 @@ def read_judgement(messages: Iterable[str], *, is_compatible: bool) -> Judgement
     return Judgement(is_compatible=is_compatible, differences=tuple(differences), version=version, level=level)
 
 
-def swapped(judged: Judgement) -> Judgement:
+def swap_sides(judged: Judgement) -> Judgement:
     """The same with the roles exchanged: what the registry was given as the new schema is called the old one."""
     other = {"new": "old", "old": "new"}
 
@@ -88,7 +88,7 @@ def swapped(judged: Judgement) -> Judgement:
     return msgspec.structs.replace(judged, differences=differences)
 
 
-def ask(
+def check_compatibility(
     client: "RegistryClient",
     subject: str,
     definition: "SchemaDefinition",

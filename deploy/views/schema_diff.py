@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from deploy.views.compatibility import Difference, Judgement, ask, level_of, swapped
+from deploy.views.compatibility import Difference, Judgement, check_compatibility, level_of, swap_sides
 from deploy.views.schema_elements import Element, Elements, Unreadable, elements
-from deploy.views.schemas import name_of, pretty, stored
+from deploy.views.schemas import canonical_definition, format_schema, schema_name
 from schema_registry.client.models import RegisteredSchema, SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
 
@@ -42,7 +42,7 @@ class Side(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, schema: RegisteredSchema) -> "Side":
         """A registered schema."""
-        return cls(name_of(schema), schema.definition, schema)
+        return cls(schema_name(schema), schema.definition, schema)
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def compare_schemas(client: RegistryClient, old: Side, new: Side) -> Comparison:
             *(elements(side.definition, partial(client.references, side.definition)) for side in (old, new))
         )
         for direction, judged in judgements.items():
-            changes = marked(changes, judged.differences, direction)
+            changes = mark_breaking(changes, judged.differences, direction)
     except Unreadable as error:
         trouble = str(error)
     lines = text_diff(_text(client, old), _text(client, new), old_name=old.name, new_name=new.name)
@@ -96,7 +96,7 @@ def compare(old: Elements, new: Elements) -> list[Change]:
     return changes
 
 
-def marked(changes: Sequence[Change], differences: Iterable[Difference], direction: Direction) -> list[Change]:
+def mark_breaking(changes: Sequence[Change], differences: Iterable[Difference], direction: Direction) -> list[Change]:
     """The changes, with those marked that differences point at: each at the closest one above its path."""
     # Paths are those of the reader: the new schema's when it reads old records.
     sides = {"backward": (1, 0), "forward": (0, 1), "full": (1, 0)}[direction]
@@ -147,8 +147,8 @@ def _text(client: RegistryClient, side: Side) -> str:
     """The text as registries store it: the layout of a file is not a difference."""
     if side.registered is None:
         with suppress(ImportError, ValueError):
-            return pretty(stored(side.definition, partial(client.references, side.definition)))
-    return pretty(side.definition)
+            return format_schema(canonical_definition(side.definition, partial(client.references, side.definition)))
+    return format_schema(side.definition)
 
 
 def _judgements(client: RegistryClient, old: Side, new: Side, level: str) -> dict[Direction, Judgement]:
@@ -167,12 +167,12 @@ def _judgements(client: RegistryClient, old: Side, new: Side, level: str) -> dic
         return {}
     found: dict[Direction, Judgement] = {directions[0]: _judged(client, old, new)}
     if new.registered is not None and directions[1] not in found:
-        found[directions[1]] = swapped(_judged(client, new, old))
+        found[directions[1]] = swap_sides(_judged(client, new, old))
     return found
 
 
 def _judged(client: RegistryClient, earlier: Side, given: Side) -> Judgement:
     assert earlier.registered is not None
-    return ask(
+    return check_compatibility(
         client, earlier.registered.subject or "", given.definition, version=earlier.registered.version or "latest"
     )

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from deploy.launcher import state
-from deploy.launcher.lock import holder_of
+from deploy.launcher.lock import lock_holder
 from deploy.stack import BY_NAME
 from tests.support.admin import eventually
 from tests.support.platform import PATIENCE_S, PlatformProcess, caudal, run_caudal, wait_until_ended
@@ -199,7 +199,7 @@ def test_settings_that_a_service_refuses_end_everything_at_once(tmp_path: Path, 
     assert "registry refused its settings" in refused.stderr
     assert "did you mean database.url?" in refused.stderr
     assert "schema_registry/SETTINGS.md" in refused.stderr
-    assert eventually(lambda: holder_of(data) is None, timeout_s=PATIENCE_S)
+    assert eventually(lambda: lock_holder(data) is None, timeout_s=PATIENCE_S)
 
 
 def test_a_service_that_cannot_start_is_tried_three_times_and_its_log_is_shown(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from deploy.doctor import data as doctor
-from deploy.doctor.finding import Level, Surroundings
+from deploy.doctor.finding import Context, Level
 from deploy.launcher.state import PlatformState, SparkState
 from streams.errors import EngineError, EngineUnavailable, JavaMissing
 from streams.settings import SparkSettings
@@ -401,7 +401,7 @@ def test_the_doctor_finds_the_engine_of_a_platform(engine: Engine, settings: Spa
     platform = PlatformState(
         pid=os.getpid(), started_ms=0, data=str(tmp_path), state="running", services={}, spark=spark
     )
-    (finding,) = doctor.spark(Surroundings(environment={}, data=tmp_path, platform=platform))
+    (finding,) = doctor.spark(Context(environment={}, data=tmp_path, platform=platform))
     assert finding.level is Level.OK
     assert f"process {engine.info.pid}" in finding.found
 

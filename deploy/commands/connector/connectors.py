@@ -9,20 +9,12 @@ from rich.text import Text
 
 from deploy.commands import completion
 from deploy.commands.connector import create, offsets, states
-from deploy.commands.options import (
-    DEFAULT_CONNECT,
-    ConnectOption,
-    ConnectorArgument,
-    ConnectTimeoutOption,
-    Output,
-    OutputOption,
-    connect_client,
-)
+from deploy.commands.options import Commands, ConnectorArgument, Output, OutputOption, WorkerOptions
 from deploy.terminal.output import done, note, out, print_json, table, waiting
 from deploy.views.connectors import ConnectorSummary, Status, count_states, parts, summarize
 from deploy.views.text import plural, printable, trace_summary
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Connectors: create, list, show, status, pause, resume, stop, restart, delete, validate, offsets.",
 )
@@ -37,14 +29,9 @@ _COLOURS: Final = {
 
 
 @app.command(name="list", epilog="Examples:\n\ncaudal connector list\n\ncaudal connector list -o json")
-def list_(
-    *,
-    output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+def list_(worker: WorkerOptions, *, output: OutputOption = Output.TABLE) -> None:
     """List the connectors: type, states of connector and tasks, worker."""
-    with connect_client(connect, timeout) as client, waiting("asking the worker"):
+    with worker.client() as client, waiting("asking the worker"):
         found = [summarize(name, connector) for name, connector in sorted(client.connectors().items())]
     if output is Output.JSON:
         print_json(found)
@@ -55,15 +42,9 @@ def list_(
 
 
 @app.command(epilog="Examples:\n\ncaudal connector show orders\n\ncaudal connector show orders -o json > orders.json")
-def show(
-    name: ConnectorArgument,
-    *,
-    output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+def show(worker: WorkerOptions, name: ConnectorArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show how a connector is configured; as JSON it can be given to `create` again."""
-    with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
+    with worker.client() as client, waiting(f"asking about {name}"):
         info = client.info(name)
     if output is Output.JSON:
         print_json(info)
@@ -79,15 +60,14 @@ def show(
     "caudal connector status orders -o json"
 )
 def status(
+    worker: WorkerOptions,
     name: ConnectorArgument,
     *,
     trace: Annotated[bool, typer.Option("--trace", "-t", help="Show the whole stack traces.")] = False,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Show the states of a connector and its tasks, and why they failed if they did."""
-    with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
+    with worker.client() as client, waiting(f"asking about {name}"):
         found = client.status(name)
     if output is Output.JSON:
         print_json(found)
@@ -102,6 +82,7 @@ def status(
     "caudal connector plugins JdbcSink"
 )
 def plugins(
+    worker: WorkerOptions,
     plugin: Annotated[
         str | None,
         typer.Argument(
@@ -116,11 +97,9 @@ def plugins(
         bool, typer.Option("--all", "-a", help="Transforms, predicates and converters, too.")
     ] = False,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the plugins that configurations may name, or the keys of one of them."""
-    with connect_client(connect, timeout) as client, waiting("asking the worker"):
+    with worker.client() as client, waiting("asking the worker"):
         found = client.plugins(connectors_only=not everything) if plugin is None else client.plugin_keys(plugin)
     if output is Output.JSON:
         print_json(found)
@@ -140,15 +119,14 @@ def plugins(
 
 @app.command(epilog="Examples:\n\ncaudal connector topics orders\n\ncaudal connector topics orders --reset")
 def topics(
+    worker: WorkerOptions,
     name: ConnectorArgument,
     *,
     reset: Annotated[bool, typer.Option("--reset", help="Forget them; those still in use are noted again.")] = False,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the topics that a connector has used."""
-    with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
+    with worker.client() as client, waiting(f"asking about {name}"):
         if reset:
             client.reset_topics(name)
             done(f"topics of [bold]{escape(name)}[/] forgotten")

@@ -7,14 +7,7 @@ import typer
 from rich.markup import escape
 
 from deploy.commands.connector.files import ConfigFileArgument, Configuration, read_configuration
-from deploy.commands.options import (
-    DEFAULT_CONNECT,
-    ConnectOption,
-    ConnectTimeoutOption,
-    Output,
-    OutputOption,
-    connect_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, WorkerOptions
 from deploy.terminal.output import done, err, failure, print_json, table, waiting
 from deploy.views.connectors import Problems, Verdict, failures, problems, verdict
 from deploy.views.text import plural
@@ -22,7 +15,7 @@ from deploy.views.text import plural
 if TYPE_CHECKING:
     from deploy.clients.connect import ConnectClient
 
-app = typer.Typer()
+app = Commands()
 
 _PAUSE_SECONDS: Final = 0.2
 _STEADY_SECONDS: Final = 1.5
@@ -43,6 +36,7 @@ NameOption = Annotated[
     'The JSON is that of Kafka Connect: {"name": ..., "config": {...}}, or the configuration alone.'
 )
 def create(
+    worker: WorkerOptions,
     file: ConfigFileArgument,
     *,
     name: NameOption = None,
@@ -56,14 +50,12 @@ def create(
         float, typer.Option("--wait-timeout", metavar="SECONDS", min=0.01, help="How long --wait waits.")
     ] = 60.0,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Create a connector from a file; it starts at once."""
     wanted = read_configuration(file, name=name)
     if wanted.name is None:
         raise typer.BadParameter("the connector needs a name: add it to the file, or use --name", param_hint="FILE")
-    with connect_client(connect, timeout) as client:
+    with worker.client() as client:
         with waiting(f"creating {wanted.name}"):
             info, is_new = _create(client, wanted, replace=replace)
         if output is Output.TABLE:
@@ -82,12 +74,7 @@ def create(
     "The exit code is 0 when the configuration is right, 1 when not: made for continuous integration."
 )
 def validate(
-    file: ConfigFileArgument,
-    *,
-    name: NameOption = None,
-    output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
+    worker: WorkerOptions, file: ConfigFileArgument, *, name: NameOption = None, output: OutputOption = Output.TABLE
 ) -> None:
     """Check a configuration, key by key, without creating anything."""
     wanted = read_configuration(file, name=name)
@@ -97,7 +84,7 @@ def validate(
             "connector.class is missing; see the available ones:  caudal connector plugins", param_hint="FILE"
         )
     config = {**wanted.config, "name": wanted.name or "connector"}
-    with connect_client(connect, timeout) as client, waiting("checking"):
+    with worker.client() as client, waiting("checking"):
         found = problems(client.validate(plugin, config), given=config)
     if output is Output.JSON:
         print_json(found)

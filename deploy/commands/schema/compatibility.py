@@ -6,24 +6,14 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    registry_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions
 from deploy.terminal.output import done, facts, print_json, waiting
 from deploy.views.compatibility import MEANINGS
 
 if TYPE_CHECKING:
     from schema_registry.client.registry_client import RegistryClient
 
-app = typer.Typer()
+app = Commands()
 
 EPILOG = """Examples:
 
@@ -40,6 +30,7 @@ Levels:
 
 @app.command(epilog=EPILOG)
 def compatibility(
+    registry: RegistryOptions,
     subject: Annotated[
         str | None,
         typer.Argument(
@@ -60,11 +51,6 @@ def compatibility(
     *,
     unset: Annotated[bool, typer.Option("--unset", help="Remove its own level: the general one applies.")] = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Show or change which schemas may follow which."""
     if level is None and subject is not None and subject.upper() in MEANINGS:
@@ -73,7 +59,7 @@ def compatibility(
     if unset and wanted is not None:
         raise typer.BadParameter("give either a LEVEL or --unset")
     whose = "all subjects" if subject is None else subject
-    client = registry_client(registry, user, properties, client_config, timeout)
+    client = registry.client()
     with client, waiting(f"asking about {whose}"):
         if wanted is not None:
             client.set_config(subject, {"compatibility": wanted})

@@ -8,27 +8,17 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    registry_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions
 from deploy.commands.schema.files import ReferencesOption, TypeOption, read_definition
 from deploy.terminal.output import note, out, print_json, waiting
-from deploy.views.schemas import EXTENSIONS, find_schema, parse_place
+from deploy.views.schemas import EXTENSIONS, find_schema, parse_subject_version
 
 if TYPE_CHECKING:
     from deploy.views.schema_diff import Comparison, Side
     from schema_registry.client.registry_client import RegistryClient
     from schema_registry.formats.schema import SchemaType
 
-app = typer.Typer()
+app = Commands()
 
 EPILOG = """Examples:
 
@@ -54,6 +44,7 @@ _WAYS = {
 
 @app.command(epilog=EPILOG)
 def diff(
+    registry: RegistryOptions,
     old: Annotated[
         str,
         typer.Argument(
@@ -76,16 +67,11 @@ def diff(
     schema_type: TypeOption = None,
     reference: ReferencesOption = None,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Show what changed between two schemas, and what that breaks."""
     from deploy.views.schema_diff import compare_schemas
 
-    client = registry_client(registry, user, properties, client_config, timeout)
+    client = registry.client()
     with client, waiting("comparing"):
         compared = compare_schemas(client, *_sides(client, old, new, schema_type, reference))
     if output is Output.JSON:
@@ -103,7 +89,7 @@ def _sides(
 ) -> "tuple[Side, Side]":
     from deploy.views.schema_diff import Side
 
-    place = parse_place(old)
+    place = parse_subject_version(old)
     if new is None:
         versions = sorted(client.versions(place.subject))
         if len(versions) < 2 or place.version is not None:
@@ -112,7 +98,7 @@ def _sides(
         return Side.of(earlier), Side.of(latest)
     is_file = new == "-" or schema_type is not None or Path(new).suffix in EXTENSIONS or Path(new).is_file()
     if not is_file:
-        return Side.of(find_schema(client, place)), Side.of(find_schema(client, parse_place(new)))
+        return Side.of(find_schema(client, place)), Side.of(find_schema(client, parse_subject_version(new)))
     definition = read_definition(new, schema_type, references)
     before = Side.of(find_schema(client, place))
     if not definition.references and before.definition.schema_type is definition.schema_type:

@@ -5,24 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    registry_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions
 from deploy.terminal.output import facts, note, out, print_json, progress, table, waiting
-from deploy.views.schemas import describe_schema, find_schema, links, name_of, parse_place, pretty
+from deploy.views.schemas import describe_schema, find_schema, format_schema, links, parse_subject_version, schema_name
 
 if TYPE_CHECKING:
     from schema_registry.client.models import RegisteredSchema
 
-app = typer.Typer()
+app = Commands()
 
 LIST_EPILOG = """Examples:
 
@@ -43,6 +33,7 @@ caudal schema show --id 7 --references"""
 
 @app.command(name="list", epilog=LIST_EPILOG)
 def list_(
+    registry: RegistryOptions,
     prefix: Annotated[
         str,
         typer.Argument(
@@ -61,18 +52,13 @@ def list_(
         str | None, typer.Option("--context", metavar="NAME", help="Only subjects of a context.", show_default=False)
     ] = None,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """List the subjects with version, id, format and compatibility level."""
     from deploy.views.schemas import list_schemas
 
     if context is not None:
         prefix = f":.{context.strip(':').lstrip('.')}:{prefix}"
-    with registry_client(registry, user, properties, client_config, timeout) as client, progress() as bar:
+    with registry.client() as client, progress() as bar:
         task = bar.add_task("asking the registry", total=None)
         found = list_schemas(
             client,
@@ -97,6 +83,7 @@ def list_(
 
 @app.command(epilog=SHOW_EPILOG)
 def show(
+    registry: RegistryOptions,
     place: Annotated[
         str | None,
         typer.Argument(
@@ -115,19 +102,16 @@ def show(
     ] = False,
     deleted: Annotated[bool, typer.Option("--deleted", help="Show it although it was deleted.")] = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Print a schema: in colour on a terminal, as it is elsewhere."""
     if (place is None) == (schema_id is None):
         raise typer.BadParameter("say which schema: SUBJECT, SUBJECT@VERSION or --id N")
-    client = registry_client(registry, user, properties, client_config, timeout)
+    client = registry.client()
     with client, waiting("asking the registry"):
         schema = (
-            client.by_id(schema_id or 0) if place is None else find_schema(client, parse_place(place), deleted=deleted)
+            client.by_id(schema_id or 0)
+            if place is None
+            else find_schema(client, parse_subject_version(place), deleted=deleted)
         )
         linked = links(client, schema) if references else {}
     if output is Output.JSON:
@@ -141,7 +125,7 @@ def show(
 def _show_links(
     schema: "RegisteredSchema", *, reachable: list[dict[str, object]], referenced_by: list[dict[str, object]]
 ) -> None:
-    name = name_of(schema)
+    name = schema_name(schema)
     if reachable:
         rows = [(item["name"], item["subject"], str(item["version"])) for item in reachable]
         table(f"{name} refers to", ["Name", "Subject", "Version #"], rows)
@@ -159,14 +143,14 @@ def _show_text(schema: "RegisteredSchema") -> None:
 
     from rich.syntax import Syntax
 
-    text = pretty(schema.definition)
+    text = format_schema(schema.definition)
     if not out.is_terminal:
         sys.stdout.write(text + "\n")
         return
     pairs = [("id", str(schema.id)), ("type", str(schema.definition.schema_type))]
     pairs += [("refers to", f"{item.name} = {item.subject}:{item.version}") for item in schema.definition.references]
     pairs += [(key, str(value)) for key, value in (schema.metadata or {}).get("properties", {}).items()]
-    facts(name_of(schema), pairs)
+    facts(schema_name(schema), pairs)
     out.print()
     lexer = "protobuf" if schema.definition.schema_type == "PROTOBUF" else "json"
     out.print(Syntax(text, lexer, theme="ansi_dark", background_color="default").highlight(text))

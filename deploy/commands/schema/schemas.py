@@ -6,18 +6,7 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    YesOption,
-    registry_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions, YesOption
 from deploy.commands.schema import compatibility, diff, listing
 from deploy.commands.schema.files import (
     FileArgument,
@@ -28,17 +17,15 @@ from deploy.commands.schema.files import (
     read_definition,
 )
 from deploy.terminal.output import done, err, failure, note, print_json, steps, waiting
-from deploy.views.compatibility import MEANINGS, Judgement, ask, level_of, read_judgement
-from deploy.views.schemas import Place, parse_place
+from deploy.views.compatibility import MEANINGS, Judgement, check_compatibility, level_of, read_judgement
+from deploy.views.schemas import SubjectVersion, parse_subject_version
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from schema_registry.client.models import RegisteredSchema, SchemaDefinition
     from schema_registry.client.registry_client import RegistryClient
 
-app = typer.Typer(
-    no_args_is_help=True, help="Schemas: register, list, show, diff, check, delete, compatibility levels."
-)
+app = Commands(no_args_is_help=True, help="Schemas: register, list, show, diff, check, delete, compatibility levels.")
 
 
 @app.command(
@@ -48,6 +35,7 @@ app = typer.Typer(
     "caudal schema show orders-value | caudal schema register copies-value - --type avro"
 )
 def register(
+    registry: RegistryOptions,
     subject: SubjectArgument,
     file: FileArgument,
     *,
@@ -59,11 +47,6 @@ def register(
     ] = None,
     normalize: NormalizeOption = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Make a schema the next version of a subject, unless it is one already."""
 
@@ -72,7 +55,7 @@ def register(
 
     definition = read_definition(file, schema_type, reference)
     described = {"properties": from_assignments(metadata)} if metadata else None
-    with registry_client(registry, user, properties, client_config, timeout) as client:
+    with registry.client() as client:
         try:
             with waiting(f"registering {subject}"):
                 registered, is_new = _register(client, subject, definition, metadata=described, normalize=normalize)
@@ -94,6 +77,7 @@ def register(
     "The exit code is 0 when the schema may be registered, 1 when not: made for continuous integration."
 )
 def check(
+    registry: RegistryOptions,
     subject: SubjectArgument,
     file: FileArgument,
     *,
@@ -111,17 +95,12 @@ def check(
     reference: ReferencesOption = None,
     normalize: NormalizeOption = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Check whether a schema may follow those of a subject, without registering it."""
     definition = read_definition(file, schema_type, reference)
-    client = registry_client(registry, user, properties, client_config, timeout)
+    client = registry.client()
     with client, waiting(f"asking about {subject}"):
-        judged = ask(client, subject, definition, version=version, normalize=normalize)
+        judged = check_compatibility(client, subject, definition, version=version, normalize=normalize)
         level = judged.level or level_of(client, subject)
         is_first = judged.is_compatible and not _versions(client, subject)
     if output is Output.JSON:
@@ -144,6 +123,7 @@ def check(
     "caudal schema delete old-value --permanent"
 )
 def delete(
+    registry: RegistryOptions,
     places: Annotated[
         list[str],
         typer.Argument(
@@ -158,11 +138,6 @@ def delete(
         bool, typer.Option("--permanent", help="Remove for good: records written with it cannot be read any more.")
     ] = False,
     yes: YesOption = False,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Delete subjects or versions: hidden at first, still readable by id; --permanent removes them for good."""
 
@@ -173,8 +148,8 @@ def delete(
         how = " for good? Records written with them cannot be read any more" if permanent else ""
         typer.confirm(f"Delete {', '.join(places)}{how}?", abort=True, err=True)
     failed = False
-    with registry_client(registry, user, properties, client_config, timeout) as client:
-        for place in map(parse_place, places):
+    with registry.client() as client:
+        for place in map(parse_subject_version, places):
             try:
                 with waiting(f"deleting {place}"):
                     deleted = _delete(client, place, permanent=permanent)
@@ -242,7 +217,7 @@ def _report_refusal(subject: str, file: str, judged: Judgement, *, level: str) -
     )
 
 
-def _delete(client: "RegistryClient", place: Place, *, permanent: bool) -> list[int]:
+def _delete(client: "RegistryClient", place: SubjectVersion, *, permanent: bool) -> list[int]:
     """Delete; returns the versions. A permanent delete hides them first, as registries demand."""
     from schema_registry.client.errors import SchemaNotFound
 
@@ -255,13 +230,13 @@ def _delete(client: "RegistryClient", place: Place, *, permanent: bool) -> list[
     return _delete_once(client, place, permanent=True)
 
 
-def _delete_once(client: "RegistryClient", place: Place, *, permanent: bool) -> list[int]:
+def _delete_once(client: "RegistryClient", place: SubjectVersion, *, permanent: bool) -> list[int]:
     if place.version is None:
         return client.delete_subject(place.subject, permanent=permanent)
     return [client.delete_version(place.subject, place.version, permanent=permanent)]
 
 
-def _report_not_deleted(client: "RegistryClient", place: Place, error: Any, *, permanent: bool) -> None:
+def _report_not_deleted(client: "RegistryClient", place: SubjectVersion, error: Any, *, permanent: bool) -> None:
     from deploy.clients.failures import explain
 
     reason, steps = explain(error)
@@ -271,7 +246,7 @@ def _report_not_deleted(client: "RegistryClient", place: Place, error: Any, *, p
     failure(f"{place} was not deleted: {reason}", steps)
 
 
-def _referrers(client: "RegistryClient", place: Place, *, permanent: bool) -> list[str]:
+def _referrers(client: "RegistryClient", place: SubjectVersion, *, permanent: bool) -> list[str]:
     """The schemas that refer to a version and have to be deleted first; if permanently, the deleted ones too."""
     from schema_registry.client.errors import ClientError as RegistryError
 
@@ -281,7 +256,7 @@ def _referrers(client: "RegistryClient", place: Place, *, permanent: bool) -> li
         for version in versions:
             for schema_id in client.referenced_by(place.subject, version, deleted=permanent):
                 for user in client.versions_of(schema_id, subject=place.subject, deleted=permanent):
-                    name = Place(user.subject, user.version)
+                    name = SubjectVersion(user.subject, user.version)
                     command = f"caudal schema delete {name}{' --permanent' if permanent else ''}"
                     steps.append(f"{name} (id {schema_id}) refers to it; delete that first:  `{command}`")
     except RegistryError:

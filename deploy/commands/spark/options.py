@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streams.spark.engine.client import Engine
 
 
-@completion.offered
+@completion.completer
 def _tables(given: Mapping[str, Any], _: float) -> list[str]:
     """Tables for the shell to offer, when Spark runs; it is not started for this."""
     from streams.spark.engine.client import Engine

@@ -20,7 +20,7 @@ from deploy.commands.spark.options import (
     spark_settings,
 )
 from deploy.terminal.output import done, facts, note, out, print_json, table, waiting
-from deploy.views.tables import ago, cell_text, facts_of, is_numeric, rows_as_csv, rows_as_objects
+from deploy.views.tables import ago, cell_text, describe_table, is_numeric, rows_as_csv, rows_as_objects
 from deploy.views.text import number, plural, printable, size
 
 if TYPE_CHECKING:
@@ -173,7 +173,9 @@ def _print_tables(tables: list[dict[str, Any]], *, now_ms: int) -> None:
 
 def _print_table(found: dict[str, Any], *, now_ms: int) -> None:
     """One table: what it is, then its columns."""
-    pairs = [(name, printable(value) if isinstance(value, str) else value) for name, value in facts_of(found, now_ms)]
+    pairs = [
+        (name, printable(value) if isinstance(value, str) else value) for name, value in describe_table(found, now_ms)
+    ]
     facts(f"Table {printable(found['name'])}", pairs)
     out.print()
     partitions = found.get("partitioned_by", [])

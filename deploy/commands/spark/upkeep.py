@@ -50,7 +50,7 @@ def compact(
     settings: SparkSetOption = None,
 ) -> None:
     """Merge many small files into few large ones; the rows stay as they are."""
-    target = size_of(target_size)
+    target = parse_size(target_size)
     _run("compact", {"table": table, "target_bytes": target, "dry_run": dry_run}, config, settings, output=output)
 
 
@@ -71,7 +71,7 @@ def expire(
     settings: SparkSetOption = None,
 ) -> None:
     """Remove old rows."""
-    arguments: dict[str, Any] = {"table": table, "older_than_ms": age_of(older_than), "dry_run": dry_run}
+    arguments: dict[str, Any] = {"table": table, "older_than_ms": parse_age(older_than), "dry_run": dry_run}
     arguments |= {} if column is None else {"column": column}
     _run("expire", arguments, config, settings, output=output)
 
@@ -97,7 +97,7 @@ def reload(
     _run("reload", arguments, config, settings, output=output)
 
 
-def age_of(text: str) -> int:
+def parse_age(text: str) -> int:
     """`30d` in milliseconds."""
     found = re.fullmatch(r"(\d{1,9})\s*([smhdw])", text.strip().lower())
     if found is None or not int(found[1]):
@@ -105,7 +105,7 @@ def age_of(text: str) -> int:
     return int(found[1]) * _SPANS[found[2]]
 
 
-def size_of(text: str) -> int:
+def parse_size(text: str) -> int:
     """`128m` in bytes."""
     found = re.fullmatch(r"(\d{1,12})\s*([kmg]?)b?", text.strip().lower())
     if found is None or not int(found[1]):

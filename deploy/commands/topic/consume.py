@@ -8,15 +8,12 @@ import typer
 
 from deploy.commands import completion
 from deploy.commands.options import (
-    DEFAULT_BOOTSTRAP,
     POSITION_HELP,
-    BootstrapOption,
-    ClientConfigOption,
+    ClusterOptions,
+    Commands,
     Output,
     OutputOption,
     PartitionsOption,
-    PropertiesOption,
-    TimeoutOption,
     TopicArgument,
 )
 from deploy.terminal.output import progress
@@ -43,11 +40,12 @@ caudal topic consume orders --format '{offset} {key}'
 
 caudal topic consume orders --group billing --follow  as a member of a group, committing"""
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(epilog=EPILOG)
 def consume(
+    cluster: ClusterOptions,
     topic: TopicArgument,
     *,
     start: Annotated[
@@ -80,15 +78,10 @@ def consume(
         ),
     ] = None,
     output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Read records of a topic: up to its present end, or for ever with --follow."""
     from core_broker.client.consumer import Consumer
     from core_broker.service.clock import SystemClock
-    from deploy.clients.connections import client_settings
     from deploy.views.positions import parse_position
     from deploy.views.records import formatter
 
@@ -99,7 +92,7 @@ def consume(
         position = parse_position(start, SystemClock())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    settings = client_settings(bootstrap, properties, client_config, timeout=timeout)
+    settings = cluster.settings()
     follow = follow or position.kind == "end"
     with Consumer(settings, group_id=group, from_beginning=position.kind != "end") as consumer:
         partitions = [index for index in consumer.partitions_of(topic) if not partition or index in partition]

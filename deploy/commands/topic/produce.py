@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deploy.commands.options import (
-    DEFAULT_BOOTSTRAP,
-    BootstrapOption,
-    ClientConfigOption,
-    Output,
-    OutputOption,
-    PropertiesOption,
-    TimeoutOption,
-    TopicArgument,
-)
+from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument
 from deploy.terminal.output import done, failure, note, progress
 from deploy.views.text import plural
 
@@ -36,11 +27,12 @@ caudal topic produce orders --file orders.txt --key-separator :
 
 caudal topic consume orders --format json | caudal topic produce copy --json"""
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(epilog=EPILOG)
 def produce(
+    cluster: ClusterOptions,
     topic: TopicArgument,
     values: Annotated[
         list[str] | None, typer.Argument(metavar="[VALUE]...", help="Records to send; without any, lines of stdin.")
@@ -67,15 +59,10 @@ def produce(
     as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON, as `consume --format json` writes.")] = False,
     null: Annotated[bool, typer.Option("--null", help="Send one record without value (a tombstone).")] = False,
     output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Send records to a topic: the arguments, the lines of a file, or the lines of stdin."""
     from core_broker.client.producer import Producer
     from core_broker.client.records import OutgoingRecord
-    from deploy.clients.connections import client_settings
     from deploy.views.records import parse_headers
 
     if null and values:
@@ -96,7 +83,7 @@ def produce(
         records = iter([template]) if null else _records(source, template, key_separator, as_json=as_json)
         bar = stack.enter_context(progress(visible=file is not None))
         task = bar.add_task(f"sending to {topic}", total=None)
-        producer = stack.enter_context(Producer(client_settings(bootstrap, properties, client_config, timeout=timeout)))
+        producer = stack.enter_context(Producer(cluster.settings()))
         for record in records:
             producer.send(record, tally.add)
             bar.advance(task)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core_broker.service.metrics import MetricsServer
-from deploy.health_check import address, command_of, main
+from deploy.health_check import address, caudal_arguments, main
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_command_that_is_no_service_cannot_be_asked(command: list[str]) -> Non
     ],
 )
 def test_the_service_of_a_container_is_read_from_its_first_process(process: bytes, command: list[str]) -> None:
-    assert command_of(process) == command
+    assert caudal_arguments(process) == command
 
 
 def test_a_service_that_is_well_is_told_so() -> None:

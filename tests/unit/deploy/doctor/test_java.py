@@ -4,25 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from deploy.doctor.finding import Finding, Level, Surroundings
+from deploy.doctor.finding import Context, Finding, Level
 from deploy.doctor.java import java, spark_variables
 from streams.spark.engine.class_archive import archive_file
 from tests.support.made_up_java import made_up_java
 
 
 def _spark(**environment: str) -> Finding:
-    (finding,) = spark_variables(Surroundings(environment=environment, data=Path()))
+    (finding,) = spark_variables(Context(environment=environment, data=Path()))
     return finding
 
 
 def test_missing_java_is_a_problem_that_tells_how_to_install_one(tmp_path: Path) -> None:
-    (finding,) = java(Surroundings(environment={"PATH": str(tmp_path)}, data=Path()))
+    (finding,) = java(Context(environment={"PATH": str(tmp_path)}, data=Path()))
     assert finding.level is Level.PROBLEM
     assert any("apt-get install" in step for step in finding.next_steps)
 
 
 def test_java_home_without_a_java_is_a_problem(tmp_path: Path) -> None:
-    (finding,) = java(Surroundings(environment={"JAVA_HOME": str(tmp_path)}, data=Path()))
+    (finding,) = java(Context(environment={"JAVA_HOME": str(tmp_path)}, data=Path()))
     assert finding.level is Level.PROBLEM
     assert f"JAVA_HOME is {tmp_path}" in finding.found
 
@@ -37,7 +37,7 @@ def test_java_is_told_with_how_spark_starts_on_it(
     if is_prepared:
         archive_file(environment).parent.mkdir(parents=True)
         archive_file(environment).touch()
-    (finding,) = java(Surroundings(environment=environment, data=Path()))
+    (finding,) = java(Context(environment=environment, data=Path()))
     assert finding.level is Level.OK
     assert f"17 at {tmp_path}/bin/java; Spark" in finding.found
     assert finding.found.endswith(told)

@@ -1,11 +1,11 @@
 from pathlib import Path
 
-from deploy.doctor.finding import Finding, Level, Surroundings
+from deploy.doctor.finding import Context, Finding, Level
 from deploy.doctor.variables import variables
 
 
 def _found(**environment: str) -> list[Finding]:
-    return list(variables(Surroundings(environment=environment, data=Path())))
+    return list(variables(Context(environment=environment, data=Path())))
 
 
 def test_environment_without_ours_is_well() -> None:

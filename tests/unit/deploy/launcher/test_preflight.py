@@ -9,15 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from deploy.launcher.lock import PlatformLock, holder_of
-from deploy.launcher.plan import Plan, planned
+from deploy.launcher.lock import PlatformLock, lock_holder
+from deploy.launcher.plan import Plan, make_plan
 from deploy.launcher.preflight import DISK_FREE_MIN_BYTES, check_disk, prepare_folders, ready_to_start
 from deploy.launcher.request import Refused, Request
 from tests.support.patience import PATIENCE_S
 
 
 def plan_in(folder: Path, *ports: str) -> Plan:
-    return planned(Request(data=str(folder), ports=("any", *ports)))
+    return make_plan(Request(data=str(folder), ports=("any", *ports)))
 
 
 def refusal_of(plan: Plan) -> Refused:
@@ -37,8 +37,8 @@ def test_folders_are_made_and_ports_are_chosen(tmp_path: Path) -> None:
 
 def test_the_folder_is_locked_until_the_end(tmp_path: Path) -> None:
     with ready_to_start(plan_in(tmp_path)):
-        assert holder_of(tmp_path) == os.getpid()
-    assert holder_of(tmp_path) is None
+        assert lock_holder(tmp_path) == os.getpid()
+    assert lock_holder(tmp_path) is None
 
 
 def test_a_file_where_the_folder_should_be_is_told(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_refusal_leaves_neither_lock_nor_ports_behind(tmp_path: Path) -> None:
 
 
 def test_an_address_of_another_machine_is_told(tmp_path: Path) -> None:
-    plan = planned(Request(data=str(tmp_path), host="203.0.113.7", ports=("any",)))
+    plan = make_plan(Request(data=str(tmp_path), host="203.0.113.7", ports=("any",)))
     refusal = refusal_of(plan)
     assert "cannot listen on 203.0.113.7" in refusal.text
     assert any("--host ADDR" in step for step in refusal.next_steps)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.quickstart import closing
-from deploy.quickstart.places import Places
+from deploy.quickstart import steps
+from deploy.quickstart.addresses import PlatformAddresses
 from deploy.quickstart.steps import STEPS, Step, take
 from deploy.quickstart.tour import StepFailed, Tour
 
@@ -15,7 +15,7 @@ NOBODY = "http://127.0.0.1:1"
 @pytest.fixture
 def tour(tmp_path: Path) -> Tour:
     """A tour over a platform that does not answer."""
-    places = Places(
+    addresses = PlatformAddresses(
         data=tmp_path,
         bootstrap="127.0.0.1:1",
         registry=NOBODY,
@@ -25,7 +25,7 @@ def tour(tmp_path: Path) -> Tour:
         spark_port=1,
         logs={},
     )
-    return Tour(places=places)
+    return Tour(addresses=addresses)
 
 
 def _step(run: Callable[[Tour], None], *, title: str = "A step", needs_spark: bool = False) -> Step:
@@ -86,10 +86,10 @@ def test_without_spark_its_steps_are_left_out_with_the_reason(tour: Tour, capsys
 
 
 def test_the_result_tells_what_was_left_out(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.show_result(tour, seconds=12.3)
+    steps.show_result(tour, seconds=12.3)
     assert f"all {len(STEPS)} steps done and checked in 12 s" in capsys.readouterr().out
     tour.spark_problem = "there is no Java"
-    closing.show_result(tour, seconds=12.3)
+    steps.show_result(tour, seconds=12.3)
     assert "Spark was left out" in capsys.readouterr().out
 
 
@@ -98,13 +98,13 @@ def test_every_step_has_a_sentence() -> None:
 
 
 def test_who_stays_reads_how_to_look_and_to_stop(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.show_next(tour, stays=True)
+    steps.show_next(tour, stays=True)
     told = capsys.readouterr().out
     assert [word for word in (" status", " down", "sc://localhost:1", "/docs", "README.md") if word not in told] == []
 
 
 def test_who_does_not_stay_reads_how_to_begin(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.show_next(tour, stays=False)
+    steps.show_next(tour, stays=False)
     told = capsys.readouterr().out
     assert "caudal up" in told
     assert " down" not in told

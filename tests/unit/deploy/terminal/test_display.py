@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from deploy.launcher.events import AllReady, Died, Event, Failed, Ready, SparkChecked, Starting, Stopped, Stopping
-from deploy.launcher.plan import planned
+from deploy.launcher.plan import make_plan
 from deploy.launcher.request import Request
 from deploy.terminal.display import Display
 
@@ -21,7 +21,7 @@ START: list[Event] = [
 def shown(*events: Event, terminal: bool = False) -> str:
     file = io.StringIO()
     console = Console(file=file, force_terminal=terminal, width=200, highlight=False, soft_wrap=True)
-    with Display(planned(Request()), console) as display:
+    with Display(make_plan(Request()), console) as display:
         for event in events:
             display(event)
     return file.getvalue()

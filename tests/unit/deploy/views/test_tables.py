@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from deploy.views.tables import ago, cell_text, facts_of, rows_as_csv, rows_as_objects
+from deploy.views.tables import ago, cell_text, describe_table, rows_as_csv, rows_as_objects
 
 ANSWER: dict[str, Any] = {
     "columns": [
@@ -43,8 +43,8 @@ def test_cells_are_safe_for_a_terminal_and_cut() -> None:
 
 
 def test_a_view_holds_nothing_but_columns() -> None:
-    assert dict(facts_of(TABLE, 61_000))["Changed"] == "60 s ago"
-    assert dict(facts_of({"name": "v", "format": "view", "columns": {"a": "int"}}, 0)) == {"Format": "view"}
+    assert dict(describe_table(TABLE, 61_000))["Changed"] == "60 s ago"
+    assert dict(describe_table({"name": "v", "format": "view", "columns": {"a": "int"}}, 0)) == {"Format": "view"}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from deploy.cli import main
-from deploy.commands.spark.upkeep import age_of, size_of
+from deploy.commands.spark.upkeep import parse_age, parse_size
 
 COMMANDS = ("sql", "tables", "describe", "compact", "expire", "reload", "status", "stop", "engine")
 
@@ -74,15 +74,15 @@ def test_what_cannot_work_is_told_before_anything_starts(
     ("text", "milliseconds"), [("90m", 5_400_000), ("30d", 2_592_000_000), ("2 W", 1_209_600_000), ("1s", 1000)]
 )
 def test_ages(text: str, milliseconds: int) -> None:
-    assert age_of(text) == milliseconds
+    assert parse_age(text) == milliseconds
 
 
 @pytest.mark.parametrize(("text", "count"), [("128m", 128 << 20), ("1GB", 1 << 30), ("4096", 4096), ("1 k", 1024)])
 def test_sizes(text: str, count: int) -> None:
-    assert size_of(text) == count
+    assert parse_size(text) == count
 
 
 @pytest.mark.parametrize("text", ["", "0d", "-1d", "1y", "d", "1.5d", "1" * 20 + "d"])
 def test_what_is_no_age(text: str) -> None:
     with pytest.raises(typer.BadParameter):
-        age_of(text)
+        parse_age(text)

@@ -1,4 +1,4 @@
-"""Where the platform of a tour is, and how commands by hand name it."""
+"""The addresses and folders of a tour's platform, and the commands that name them."""
 
 import shlex
 import shutil
@@ -11,7 +11,7 @@ from typing import Final, Literal
 from deploy.stack import BROKER, CONNECT, REGISTRY
 
 EXAMPLES: Final = Path(__file__).parents[1] / "examples"
-"""Schemas, configurations and SQL that the tour uses, and that users find beside it."""
+"""Schemas, configurations and SQL that the tour uses."""
 
 Part = Literal["cluster", "registry", "connect", "spark", "platform"]
 _KNOWN_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
@@ -21,7 +21,7 @@ _KNOWN_DATA: Final = "caudal-platform"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class PlatformAddresses:
     """Addresses and folders of a running platform."""
 
     data: Path
@@ -41,72 +41,61 @@ class Places:
 
     @property
     def folder(self) -> Path:
-        """What the tour has sent and configured, to be looked at and sent again."""
+        """The files that the tour sends, for users to look at and send again."""
         return self.data / "quickstart"
 
     @property
     def spark_log(self) -> Path:
-        """Where Spark says what is wrong."""
+        """The log of the Spark engine."""
         return self.spark_data / "engine.log"
 
     def caudal(self, words: str, part: Part) -> str:
-        """A command as one would type it here, without addresses that are the default."""
-        return f"{program()} {words}{self._options(part)}"
+        """A command to type, without addresses that are the default."""
+        options = {
+            "cluster": _option("--bootstrap", self.bootstrap, usual=_KNOWN_BOOTSTRAP),
+            "registry": _option("--registry", self.registry, usual=_KNOWN_REGISTRY),
+            "connect": _option("--connect", self.connect, usual=_KNOWN_CONNECT),
+            "spark": _option("--set", f"spark.caudal.data.dir={relative(self.spark_data)}"),
+            "platform": data_option(self.data),
+        }
+        return f"{program()} {words}{options[part]}"
 
     def filled(self, text: str) -> str:
         """A configuration of the examples with the addresses and the folder of this platform."""
         return text.replace(_KNOWN_REGISTRY, self.registry).replace(_KNOWN_DATA, str(self.data.resolve()))
 
-    def _options(self, part: Part) -> str:
-        match part:
-            case "cluster":
-                return _option("--bootstrap", self.bootstrap, usual=_KNOWN_BOOTSTRAP)
-            case "registry":
-                return _option("--registry", self.registry, usual=_KNOWN_REGISTRY)
-            case "connect":
-                return _option("--connect", self.connect, usual=_KNOWN_CONNECT)
-            case "spark":
-                return f" --set {quoted(f'spark.caudal.data.dir={shown(self.spark_data)}')}"
-            case "platform":
-                return data_option(self.data)
 
-
-def shown(path: Path) -> str:
-    """A path as one would type it here."""
-    resolved, here = path.resolve(), Path.cwd()
+def relative(path: Path, *, resolve: bool = True) -> str:
+    """A path relative to the current directory, if it is below it."""
+    resolved, here = path.resolve() if resolve else path, Path.cwd()
     return str(resolved.relative_to(here)) if resolved.is_relative_to(here) else str(path)
+
+
+def path_word(path: Path) -> str:
+    """A path as a word of a shell command."""
+    return shell_quote(relative(path))
 
 
 def data_option(data: Path) -> str:
     """The option that names the folder of the platform; empty for the default."""
-    return _option("--data", shown(data), usual=_KNOWN_DATA)
+    return _option("--data", relative(data), usual=_KNOWN_DATA)
 
 
-def quoted(text: str) -> str:
-    """Text as a word of a shell, as people quote it."""
+def shell_quote(text: str) -> str:
+    """Text as a word of a shell command, with double quotes if it contains single ones."""
     if "'" in text and not set(text) & set('"$`\\!'):
         return f'"{text}"'
     return shlex.quote(text)
 
 
-def example(name: str) -> Path:
-    """A file of the examples."""
-    return EXAMPLES / name
-
-
 def program() -> str:
-    """The command `caudal` as one would type it here."""
+    """The command `caudal`, as a path if it is not on the PATH."""
     if shutil.which("caudal"):
         return "caudal"
     beside = Path(sys.executable).with_name("caudal")
-    return quoted(shown_unresolved(beside)) if beside.exists() else "caudal"
+    # Not resolved: Python in a virtual environment is a link to another folder.
+    return shell_quote(relative(beside, resolve=False)) if beside.exists() else "caudal"
 
 
-def shown_unresolved(path: Path) -> str:
-    """The same without following links: a virtual environment's programs are such."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
-
-
-def _option(name: str, value: str, *, usual: str) -> str:
-    return "" if value == usual else f" {name} {quoted(value)}"
+def _option(name: str, value: str, *, usual: str = "") -> str:
+    return "" if value == usual else f" {name} {shell_quote(value)}"
