@@ -85,7 +85,7 @@ def _spark_row(spark: Mapping[str, Any] | None) -> Iterator[tuple[object, ...]]:
     if spark["pid"]:
         yield "spark", "runs", str(spark["pid"]), address, "", "", _size(spark["memory_bytes"])
     else:
-        yield "spark", "needs Java" if spark["missing"] else "starts on first need", "", "", "", "", ""
+        yield "spark", "needs Java" if spark["missing"] else "starts on first use", "", "", "", "", ""
 
 
 def _size(count: int) -> str:

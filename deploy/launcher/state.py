@@ -36,7 +36,7 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SparkState(msgspec.Struct, frozen=True, kw_only=True):
-    """The embedded Spark, which Connect starts on first need."""
+    """The embedded Spark, which Connect starts on first use."""
 
     data_dir: str
     connect_port: int

@@ -37,7 +37,7 @@ def running(data: Path) -> PlatformState | None:
 def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
     """Start a platform in the background, as `caudal up --detach` does; None when it does not start."""
     screen.section("Start the platform")
-    screen.explanation("All services on one machine, with their data in one folder; Spark starts when it is needed.")
+    screen.explanation("All services on one machine, with their data in one folder; Spark starts on first use.")
     request = Request(data=str(data), ports=tuple(ports) or _free_ports())
     words = " ".join(["up --detach", *(f"--ports {port}" for port in request.ports)])
     screen.command(f"{program()} {words}{data_option(data)}")

@@ -80,7 +80,7 @@ class Display:
 
     def _spark(self, event: SparkChecked) -> None:
         if not event.missing:
-            self._line(f"[dim]·[/] {SPARK.ljust(self._width)}  [dim]starts on first need[/]")
+            self._line(f"[dim]·[/] {SPARK.ljust(self._width)}  [dim]starts on first use[/]")
             return
         first, *rest = event.missing.splitlines()
         self._line(f"[yellow]![/] {SPARK.ljust(self._width)}  will not start when it is needed: {escape(first)}")

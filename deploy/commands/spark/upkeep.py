@@ -7,19 +7,12 @@ from typing import Annotated, Any, Final
 import typer
 from rich.markup import escape
 
-from deploy.commands.options import Output, OutputOption
-from deploy.commands.spark.options import (
-    DryRunOption,
-    SparkConfigOption,
-    SparkSetOption,
-    TableArgument,
-    connected,
-    spark_settings,
-)
+from deploy.commands.options import Commands, Output, OutputOption
+from deploy.commands.spark.options import DryRunOption, EngineOptions, TableArgument
 from deploy.terminal.output import done, note, print_json, waiting
 from deploy.views.text import printable
 
-app = typer.Typer()
+app = Commands()
 
 COMPACT_EPILOG = (
     "Examples:\n\ncaudal spark compact orders\n\ncaudal spark compact orders --target-size 256m --dry-run\n\n"
@@ -39,6 +32,7 @@ _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 @app.command(epilog=COMPACT_EPILOG)
 def compact(
+    options: EngineOptions,
     table: TableArgument,
     *,
     target_size: Annotated[
@@ -46,16 +40,15 @@ def compact(
     ] = "128m",
     dry_run: DryRunOption = False,
     output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Merge many small files into few large ones; the rows stay as they are."""
     target = parse_size(target_size)
-    _run("compact", {"table": table, "target_bytes": target, "dry_run": dry_run}, config, settings, output=output)
+    _run(options, "compact", {"table": table, "target_bytes": target, "dry_run": dry_run}, output=output)
 
 
 @app.command(epilog=EXPIRE_EPILOG)
 def expire(
+    options: EngineOptions,
     table: TableArgument,
     *,
     older_than: Annotated[
@@ -67,17 +60,16 @@ def expire(
     ] = None,
     dry_run: DryRunOption = False,
     output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Remove old rows."""
     arguments: dict[str, Any] = {"table": table, "older_than_ms": parse_age(older_than), "dry_run": dry_run}
     arguments |= {} if column is None else {"column": column}
-    _run("expire", arguments, config, settings, output=output)
+    _run(options, "expire", arguments, output=output)
 
 
 @app.command(epilog=RELOAD_EPILOG)
 def reload(
+    options: EngineOptions,
     connector: Annotated[
         str, typer.Argument(metavar="CONNECTOR", help="The Spark sink that wrote the records.", show_default=False)
     ],
@@ -87,14 +79,12 @@ def reload(
     start: Annotated[int, typer.Option("--from", metavar="OFFSET", min=0, help="The first offset.")],
     end: Annotated[int, typer.Option("--to", metavar="OFFSET", min=1, help="The offset to stop before.")],
     output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Read a range of a topic again and replace its rows, with the connector's present configuration."""
     if start >= end:
         raise typer.BadParameter(f"--from {start} must be before --to {end}", param_hint="--from")
     arguments = {"connector": connector, "topic": topic, "partition": partition, "start": start, "end": end}
-    _run("reload", arguments, config, settings, output=output)
+    _run(options, "reload", arguments, output=output)
 
 
 def parse_age(text: str) -> int:
@@ -113,10 +103,8 @@ def parse_size(text: str) -> int:
     return int(found[1]) * _SIZES[found[2]]
 
 
-def _run(
-    operation: str, arguments: Mapping[str, Any], config: Any, settings: list[str] | None, *, output: Output
-) -> None:
-    with connected(spark_settings(config, settings)) as engine, waiting(f"{operation}: working"):
+def _run(options: EngineOptions, operation: str, arguments: Mapping[str, Any], *, output: Output) -> None:
+    with options.connected() as engine, waiting(f"{operation}: working"):
         result = engine.call(operation, **arguments)
     if output is Output.JSON:
         print_json(result)

@@ -34,7 +34,7 @@ def test_each_service_gets_a_line_when_it_is_healthy(terminal: bool, monkeypatch
     if not terminal:
         assert text.splitlines() == [
             "✓ broker      localhost:9092          0.3 s",
-            "· spark       starts on first need",
+            "· spark       starts on first use",
             "✓ registry    http://localhost:8081   0.8 s",
         ]
     assert "0.3 s" in text

@@ -26,7 +26,7 @@ def test_the_status_of_no_engine_says_how_it_starts_and_starts_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["spark", "status"]) == 1
-    assert f"no engine runs in {tmp_path / 'engine'}; it starts when it is needed" in capsys.readouterr().err
+    assert f"no engine runs in {tmp_path / 'engine'}; it starts on first use" in capsys.readouterr().err
     assert main(["spark", "status", "-o", "json"]) == 1
     assert '"running": false' in capsys.readouterr().out
     assert not (tmp_path / "engine").exists()
