@@ -1,7 +1,7 @@
 """`caudal cluster`: what the cluster is made of."""
 
 from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption
-from deploy.terminal.output import facts, print_json, table, waiting
+from deploy.terminal.output import examples, facts, print_json, table, waiting
 
 app = Commands(no_args_is_help=True, help="The cluster: brokers, controller, size.")
 
@@ -11,7 +11,7 @@ def cluster() -> None:
     """Make `info` a sub-command although it is the only one."""
 
 
-@app.command(epilog="Examples:\n\ncaudal cluster info\n\ncaudal cluster info --bootstrap kafka.example:9092 -o json")
+@app.command(epilog=examples("caudal cluster info", "caudal cluster info --bootstrap kafka.example:9092 -o json"))
 def info(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE) -> None:
     """Show the cluster's id, its brokers, and how much it holds."""
     client = cluster.admin()

@@ -16,7 +16,7 @@ from deploy.commands.options import (
     YesOption,
     timeout_option,
 )
-from deploy.terminal.output import done, facts, failure, note, out, print_json, table, waiting
+from deploy.terminal.output import done, examples, facts, failure, note, out, print_json, table, waiting
 from deploy.views.dead_letters import describe_letter, find_letters, letter_name, letter_time, parse_letter
 from deploy.views.text import plural, printable
 
@@ -65,9 +65,10 @@ FromOption = Annotated[
 
 @app.command(
     name="list",
-    epilog="Examples:\n\n"
-    "caudal dlq list orders-to-database\n\n"
-    "caudal dlq list orders-to-database --stage VALUE_CONVERTER --limit 1000 -o json",
+    epilog=examples(
+        "caudal dlq list orders-to-database",
+        "caudal dlq list orders-to-database --stage VALUE_CONVERTER --limit 1000 -o json",
+    ),
 )
 def list_letters(
     worker: WorkerOptions,
@@ -107,9 +108,7 @@ def list_letters(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal dlq show orders-to-database 0-17\n\n"
-    "caudal dlq show orders-to-database 0-17 0-18 -o json"
+    epilog=examples("caudal dlq show orders-to-database 0-17", "caudal dlq show orders-to-database 0-17 0-18 -o json")
 )
 def show(
     worker: WorkerOptions,
@@ -148,11 +147,12 @@ def show(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal dlq redrive orders-to-database 0-17 0-18\n\n"
-    "caudal dlq redrive orders-to-database --stage TASK_PUT --dry-run\n\n"
-    "caudal dlq redrive orders-to-database --all --yes\n\n"
-    "Each letter is sent once: what was sent before is left out. Records that fail again become new letters."
+    epilog=examples(
+        "caudal dlq redrive orders-to-database 0-17 0-18",
+        "caudal dlq redrive orders-to-database --stage TASK_PUT --dry-run",
+        "caudal dlq redrive orders-to-database --all --yes",
+        "Each letter is sent once: what was sent before is left out. Records that fail again become new letters.",
+    )
 )
 def redrive(
     worker: PatientWorkerOptions,

@@ -15,11 +15,10 @@ from deploy.commands.options import (
     PartitionsOption,
     YesOption,
 )
-from deploy.terminal.output import done, facts, note, print_json, report_deleted, table, waiting
+from deploy.terminal.output import done, examples, facts, note, print_json, report_deleted, table, waiting
 
 if TYPE_CHECKING:
     from core_broker.client.consumer import TopicPartition
-    from deploy.views.groups import GroupView
 
 app = Commands(no_args_is_help=True, help="Consumer groups: list, describe, seek, delete.")
 
@@ -28,7 +27,7 @@ GroupArgument = Annotated[
 ]
 
 
-@app.command(name="list", epilog="Example:\n\ncaudal group list")
+@app.command(name="list", epilog=examples("caudal group list"))
 def list_groups(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE) -> None:
     """List the groups and their states."""
     with waiting("asking the cluster"):
@@ -41,7 +40,7 @@ def list_groups(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE)
         note("no groups yet; one appears when a consumer with a group.id connects")
 
 
-@app.command(epilog="Examples:\n\ncaudal group describe billing\n\ncaudal group describe billing -o json")
+@app.command(epilog=examples("caudal group describe billing", "caudal group describe billing -o json"))
 def describe(cluster: ClusterOptions, group_id: GroupArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show members, assignments, committed offsets and lag of a group."""
     from deploy.views.groups import describe_group
@@ -51,15 +50,36 @@ def describe(cluster: ClusterOptions, group_id: GroupArgument, *, output: Output
         group = describe_group(client, group_id)
     if output is Output.JSON:
         print_json(group)
+        return
+    coordinator = f"{group.coordinator.host}:{group.coordinator.port}" if group.coordinator else "–"
+    pairs = [("state", group.state), ("type", group.type or "classic"), ("assignor", group.assignor or "–")]
+    facts(f"Group {group.group}", [*pairs, ("coordinator", coordinator), ("lag", group.lag)])
+    if group.members:
+        members = [(item.member_id, item.client_id, item.host, _by_topic(item.partitions)) for item in group.members]
+        table("Members", ["Member", "Client", "Host", "Partitions"], members)
     else:
-        _print(group)
+        note("\nno members are running")
+    rows = [
+        (
+            item.topic,
+            str(item.partition),
+            "–" if item.committed is None else item.committed,
+            item.end,
+            "–" if item.lag is None else item.lag,
+            group.client_of(item) or "–",
+        )
+        for item in group.offsets
+    ]
+    if rows:
+        table("Offsets", ["Topic", "Partition #", "Committed #", "End #", "Lag #", "Client"], rows)
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal group seek billing --topic orders --to beginning\n\n"
-    "caudal group seek billing --topic orders --partition 3 --to 1200 --dry-run\n\n"
-    "caudal group seek billing --topic orders --to 2h      (two hours ago)"
+    epilog=examples(
+        "caudal group seek billing --topic orders --to beginning",
+        "caudal group seek billing --topic orders --partition 3 --to 1200 --dry-run",
+        "caudal group seek billing --topic orders --to 2h      (two hours ago)",
+    )
 )
 def seek(
     cluster: ClusterOptions,
@@ -85,7 +105,6 @@ def seek(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Move the committed offsets of a group that has no running members."""
-
     from core_broker.service.clock import SystemClock
     from deploy.views.groups import offsets_at
     from deploy.views.positions import parse_position
@@ -97,12 +116,12 @@ def seek(
     client = cluster.admin()
     with waiting(f"moving {group_id}"):
         found = [item.index for item in client.topics([topic])[0].partitions]
-        places = [(topic, index) for index in found if not partition or index in partition]
+        partitions = [(topic, index) for index in found if not partition or index in partition]
         before = client.group_offsets(group_id)
-        after = offsets_at(client, places, position)
+        after = offsets_at(client, partitions, position)
         if not dry_run and after:
             client.set_group_offsets(group_id, after)
-    rows = [(place[0], place[1], before.get(place), offset) for place, offset in after.items()]
+    rows = [(*item, before.get(item), offset) for item, offset in after.items()]
     if output is Output.JSON:
         print_json([{"topic": t, "partition": p, "before": old, "after": new} for t, p, old, new in rows])
         return
@@ -114,7 +133,7 @@ def seek(
         done(f"group [bold]{escape(group_id)}[/] moved")
 
 
-@app.command(epilog="Example:\n\ncaudal group delete billing")
+@app.command(epilog=examples("caudal group delete billing"))
 def delete(
     cluster: ClusterOptions,
     group_ids: Annotated[
@@ -136,43 +155,9 @@ def delete(
         raise typer.Exit(1)
 
 
-def _print(group: "GroupView") -> None:
-    facts(
-        f"Group {group.group}",
-        [
-            ("state", group.state),
-            ("type", group.type or "classic"),
-            ("assignor", group.assignor or "–"),
-            ("coordinator", f"{group.coordinator.host}:{group.coordinator.port}" if group.coordinator else "–"),
-            ("lag", group.lag),
-        ],
-    )
-    if group.members:
-        rows = [(item.member_id, item.client_id, item.host, _ranges(item.partitions)) for item in group.members]
-        table("Members", ["Member", "Client", "Host", "Partitions"], rows)
-    else:
-        note("\nno members are running")
-    if group.offsets:
-        table(
-            "Offsets",
-            ["Topic", "Partition #", "Committed #", "End #", "Lag #", "Client"],
-            [
-                (
-                    item.topic,
-                    str(item.partition),
-                    "–" if item.committed is None else item.committed,
-                    item.end,
-                    "–" if item.lag is None else item.lag,
-                    group.client_of(item) or "–",
-                )
-                for item in group.offsets
-            ],
-        )
-
-
-def _ranges(places: "tuple[TopicPartition, ...]") -> str:
+def _by_topic(partitions: "tuple[TopicPartition, ...]") -> str:
     """`orders[0,1,2] users[0]`."""
     by_topic: dict[str, list[str]] = {}
-    for topic, index in places:
+    for topic, index in partitions:
         by_topic.setdefault(topic, []).append(str(index))
     return " ".join(f"{topic}[{','.join(indexes)}]" for topic, indexes in by_topic.items()) or "–"

@@ -1,6 +1,6 @@
-"""What flows through the running platform: the cluster, schemas, connectors, dead letters, and Spark."""
+"""The data of the running platform: the cluster, schemas, connectors, dead letters, and Spark."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
@@ -14,7 +14,7 @@ _LETTERS_KEY: Final = "errors.deadletterqueue.topic.name"
 
 
 def cluster(context: Context) -> Iterator[Finding]:
-    """Does the broker serve a client as others would be?"""
+    """Does the broker serve a real client?"""
     from core_broker.client.errors import ClientError
 
     endpoint = _endpoint(context, "broker")
@@ -55,9 +55,22 @@ def registry(context: Context) -> Iterator[Finding]:
 def connectors(context: Context) -> Iterator[Finding]:
     """Do all connectors and their tasks run?"""
     listed = list(_connectors(context))
-    failed = [finding for name, connector in listed for finding in _failures(name, connector["status"])]
-    yield from failed
-    if listed and not failed:
+    is_well = True
+    for name, connector in listed:
+        for title, part in parts(connector["status"]):
+            subject = f"Connector: {name}" if title == "connector" else f"Connector: {name}, {title}"
+            if part["state"] == "FAILED":
+                is_well = False
+                yield problem(
+                    subject,
+                    f"failed: {trace_summary(part.get('trace')) or 'the worker gives no reason'}",
+                    f"see all of it:  caudal connector status {name} --trace",
+                    f"when it is repaired:  caudal connector restart {name} --tasks --only-failed",
+                )
+            elif part["state"] == "UNASSIGNED":
+                is_well = False
+                yield warning(subject, "no worker runs it", "check whether a worker is missing")
+    if listed and is_well:
         states = [connector["status"]["connector"]["state"] for _, connector in listed]
         counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in sorted(set(states)))
         yield ok("Connectors", counts)
@@ -77,8 +90,8 @@ def dead_letters(context: Context) -> Iterator[Finding]:
     )
     for name, topic in wanted.items():
         if counts.get(topic):
-            step = f"see which, where and why:  caudal dlq list {name}"
-            yield note(f"Dead letters: {name}", f"{counts[topic]:,} in {topic}, those sent again among them", step)
+            step = f"see which, and why:  caudal dlq list {name}"
+            yield note(f"Dead letters: {name}", f"{counts[topic]:,} in {topic}, including those sent again", step)
 
 
 def spark(context: Context) -> Iterator[Finding]:
@@ -100,7 +113,7 @@ def spark(context: Context) -> Iterator[Finding]:
     if engine is None:
         is_starting = folder.lock.exists() and folder.is_locked()
         yield note(
-            "Spark", f"it starts or ends in {folder.path}" if is_starting else "does not run; starts when needed"
+            "Spark", f"it starts or ends in {folder.path}" if is_starting else "does not run; starts on first use"
         )
         return
     with engine:
@@ -109,20 +122,6 @@ def spark(context: Context) -> Iterator[Finding]:
     for name, job in sorted(info["jobs"].items()):
         if job["state"].lower() == "failed":
             yield problem(f"Spark: {name}", "its query has failed", f"see why:  caudal connector status {name} --trace")
-
-
-def _failures(name: str, status: Mapping[str, Any]) -> Iterator[Finding]:
-    for title, part in parts(status):
-        subject = f"Connector: {name}" if title == "connector" else f"Connector: {name}, {title}"
-        if part["state"] == "FAILED":
-            yield problem(
-                subject,
-                f"failed: {trace_summary(part.get('trace')) or 'the worker gives no reason'}",
-                f"see all of it:  caudal connector status {name} --trace",
-                f"when it is repaired:  caudal connector restart {name} --tasks --only-failed",
-            )
-        elif part["state"] == "UNASSIGNED":
-            yield warning(subject, "no worker runs it", "see whether a worker is missing")
 
 
 def _connectors(context: Context) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -142,7 +141,7 @@ def _admin(endpoint: str, context: Context) -> "Admin":
 
 
 def _endpoint(context: Context, name: str) -> str | None:
-    """Where a service of the platform is, or the one that it uses instead; None when there is neither."""
+    """The address of a service of the platform, or of the one it uses instead; None if there is neither."""
     platform = context.platform
     if platform is None:
         return None

@@ -1,4 +1,4 @@
-"""The Python that runs us, and the packages that each part of the platform needs."""
+"""Python's version, and the packages that each part of the platform needs."""
 
 import importlib.metadata
 import json
@@ -21,7 +21,7 @@ _PARTS: Final = {
     "connect": ("connect", "connectors"),
     "spark": ("spark",),
 }
-"""The extras of our distribution that each part is made of; the tools need none."""
+"""The extras of our distribution that each part needs; the tools need none."""
 _MODULES: Final = {
     "broker": "core_broker.__main__",
     "registry": "schema_registry.__main__",
@@ -29,7 +29,7 @@ _MODULES: Final = {
     "connect": "connect.app",
     "spark": "pyspark.sql",
 }
-"""What a part loads when it starts. Imported in another process: what breaks there breaks nothing here."""
+"""What a part loads when it starts. Imported in another process, because a broken extension may crash it."""
 _IMPORTS: Final = """
 import importlib, json, sys
 failures = {}
@@ -52,11 +52,11 @@ def python_version(_: Context) -> Iterator[Finding]:
     if version in SpecifierSet(wanted):
         yield ok("Python", found)
     else:
-        yield problem("Python", f"{found}; Caudal needs {wanted}", "make the environment anew:  make clean setup")
+        yield problem("Python", f"{found}; Caudal needs {wanted}", "recreate the environment:  make clean setup")
 
 
 def packages(_: Context) -> Iterator[Finding]:
-    """Is each part's package there, in a version that it works with?"""
+    """Are the packages of each part installed, in suitable versions?"""
     wanted = importlib.metadata.requires(_DISTRIBUTION) or []
     try:
         broken = _import_failures()
@@ -72,11 +72,11 @@ def packages(_: Context) -> Iterator[Finding]:
         elif failed:
             yield problem(f"Packages: {part}", f"it cannot be loaded: {failed}", _REPAIR)
         else:
-            yield ok(f"Packages: {part}", f"{len(needed)} there, in versions that fit")
+            yield ok(f"Packages: {part}", f"{len(needed)} installed, in suitable versions")
 
 
 def requirements_of(lines: list[str], extras: tuple[str, ...]) -> dict[str, Requirement]:
-    """The requirements of some extras by package; an extra may name others of ours."""
+    """The requirements of some extras by package; an extra may include others of ours."""
     chosen: dict[str, Requirement] = {}
     for line in lines:
         try:
@@ -94,7 +94,7 @@ def requirements_of(lines: list[str], extras: tuple[str, ...]) -> dict[str, Requ
 
 
 def requirement_problem(requirement: Requirement) -> str:
-    """Why an installed package does not do; empty when it does."""
+    """Why a requirement is not met; empty if it is."""
     try:
         version = importlib.metadata.version(requirement.name)
     except importlib.metadata.PackageNotFoundError:
@@ -105,7 +105,7 @@ def requirement_problem(requirement: Requirement) -> str:
 
 
 def _import_failures() -> Mapping[str, str]:
-    """Modules that cannot be loaded, and why; TimeoutExpired when loading does not come to an end."""
+    """Modules that cannot be loaded, and why; TimeoutExpired if loading takes too long."""
     command = [sys.executable, "-c", _IMPORTS, *_MODULES.values()]
     done = subprocess.run(command, capture_output=True, timeout=_IMPORT_SECONDS, stdin=subprocess.DEVNULL, check=False)
     try:

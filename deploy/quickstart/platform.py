@@ -87,6 +87,6 @@ def _free_ports() -> tuple[str, ...]:
             HeldPort.acquire(THIS_MACHINE, port).release()
         except OSError:
             owner = owner_of(port)
-            screen.remark(f"port {port} is taken{f' by {owner}' if owner else ''}: {name} gets another one")
+            screen.remark(f"port {port} is in use{f' by {owner}' if owner else ''}: {name} gets another one")
             given.append(f"{name}=0")
     return tuple(given)

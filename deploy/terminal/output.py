@@ -57,6 +57,11 @@ def print_json(value: object) -> None:
         sys.stdout.write(text + "\n")
 
 
+def examples(*lines: str) -> str:
+    """The text below a command's help, with a paragraph for each line."""
+    return "\n\n".join(["Examples:", *lines])
+
+
 def done(text: str) -> None:
     """Say that something worked."""
     err.print(f"[green]✓[/] {text}")

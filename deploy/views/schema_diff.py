@@ -1,4 +1,4 @@
-"""How two schemas differ: what changed, element by element, what that breaks, and the lines of their texts."""
+"""Compares two schemas: what changed, element by element, what that breaks, and a diff of their texts."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ Direction = Literal["backward", "forward", "full"]
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One element that one schema has and the other has not, or has otherwise."""
+    """An element that was added, removed or changed."""
 
     change: Literal["added", "removed", "changed"]
     kind: str
@@ -27,7 +27,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     breaks: tuple[Direction, ...] = ()
-    """Which ways of reading the registry says it breaks."""
+    """The directions that it breaks, according to the registry."""
     paths: tuple[str | None, str | None]
     """Where it is in the old and in the new schema."""
 
@@ -46,13 +46,13 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """All that there is to say about two schemas."""
+    """The differences of two schemas."""
 
     old: Side
     new: Side
     level: str
     changes: list[Change] | None
-    """None when a schema cannot be taken apart; `trouble` says why."""
+    """None if a schema cannot be parsed; `trouble` says why."""
     trouble: str
     judgements: dict[Direction, Judgement]
     lines: list[str]
@@ -82,7 +82,7 @@ def compare_schemas(client: RegistryClient, old: Side, new: Side) -> Comparison:
 
 
 def compare(old: Elements, new: Elements) -> list[Change]:
-    """What changed, in the order of the new schema; what was removed comes last."""
+    """The changes, in the order of the new schema; removals come last."""
     changes = []
     for key in [*new, *(key for key in old if key not in new)]:
         before, after = old.get(key), new.get(key)
@@ -97,8 +97,8 @@ def compare(old: Elements, new: Elements) -> list[Change]:
 
 
 def mark_breaking(changes: Sequence[Change], differences: Iterable[Difference], direction: Direction) -> list[Change]:
-    """The changes, with those marked that differences point at: each at the closest one above its path."""
-    # Paths are those of the reader: the new schema's when it reads old records.
+    """The changes, with the direction added to those that differences are about: the closest one above each path."""
+    # Paths are those of the reader: of the new schema if it reads old records.
     sides = {"backward": (1, 0), "forward": (0, 1), "full": (1, 0)}[direction]
     breaking = set()
     for difference in differences:
@@ -144,7 +144,7 @@ def _closest(changes: Sequence[Change], path: str, side: int) -> int | None:
 
 
 def _text(client: RegistryClient, side: Side) -> str:
-    """The text as registries store it: the layout of a file is not a difference."""
+    """The text as registries store it, so that the layout of a file is not a difference."""
     if side.registered is None:
         with suppress(ImportError, ValueError):
             return format_schema(canonical_definition(side.definition, partial(client.references, side.definition)))
@@ -152,10 +152,10 @@ def _text(client: RegistryClient, side: Side) -> str:
 
 
 def _judgements(client: RegistryClient, old: Side, new: Side, level: str) -> dict[Direction, Judgement]:
-    """What the registry says in every direction that it can be asked about.
+    """The registry's answers in every direction that it can check.
 
-    A registry judges what it is given against what it has, in the direction of the level. With two registered schemas
-    the roles can be swapped, which gives the other direction; a file can only be what is given.
+    A registry checks a given schema against a registered one, in the direction of the level. With two registered
+    schemas the roles can be swapped, which gives the other direction; a file can only be the given one.
     """
     ways: dict[str, tuple[Direction, Direction]] = {
         "BACKWARD": ("backward", "forward"),

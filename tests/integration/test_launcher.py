@@ -155,7 +155,7 @@ def test_a_second_launcher_with_the_same_ports_is_told_who_has_them(platform: Pl
     service = platform.service("registry")
     refused = run_caudal("up", "--data", str(tmp_path), "--ports", "any", "--ports", f"registry={service.port}")
     assert refused.returncode == 1
-    assert f"port {service.port} of registry is taken by" in refused.stderr
+    assert f"port {service.port} of registry is in use by" in refused.stderr
     assert f"process {service.pid} (" in refused.stderr
     assert "--ports registry=PORT" in refused.stderr
 
@@ -177,7 +177,7 @@ def test_a_launcher_in_the_background_tells_why_it_did_not_start(tmp_path: Path)
         words = ("up", "--detach", "--data", str(tmp_path / "river"), "--ports", "any", "--ports", f"broker={port}")
         refused = run_caudal(*words)
     assert refused.returncode == 1
-    assert f"port {port} of broker is taken" in refused.stderr
+    assert f"port {port} of broker is in use" in refused.stderr
 
 
 def test_without_a_platform_status_says_how_to_start_one(tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ def test_diff_of_versions_asks_in_both_directions(caudal: Caudal, write: Write, 
     assert caudal.json("schema", "diff", name)["changes"][0]["breaks"] == ["full"]
     caudal("schema", "compatibility", name, "NONE")
     assert caudal.json("schema", "diff", name)["compatibility"] == {}
-    assert "judges nothing" in caudal("schema", "diff", name).stdout
+    assert "checks nothing" in caudal("schema", "diff", name).stdout
 
 
 def test_diff_of_different_formats_shows_the_texts(caudal: Caudal, write: Write, name: str) -> None:

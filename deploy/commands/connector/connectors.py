@@ -1,6 +1,5 @@
 """`caudal connector`: list connectors, and look at one of them."""
 
-from collections.abc import Iterable
 from typing import Annotated, Final
 
 import typer
@@ -10,8 +9,8 @@ from rich.text import Text
 from deploy.commands import completion
 from deploy.commands.connector import create, offsets, states
 from deploy.commands.options import Commands, ConnectorArgument, Output, OutputOption, WorkerOptions
-from deploy.terminal.output import done, note, out, print_json, table, waiting
-from deploy.views.connectors import ConnectorSummary, Status, count_states, parts, summarize
+from deploy.terminal.output import done, examples, note, out, print_json, table, waiting
+from deploy.views.connectors import count_states, parts, summarize
 from deploy.views.text import plural, printable, trace_summary
 
 app = Commands(
@@ -28,7 +27,7 @@ _COLOURS: Final = {
 }
 
 
-@app.command(name="list", epilog="Examples:\n\ncaudal connector list\n\ncaudal connector list -o json")
+@app.command(name="list", epilog=examples("caudal connector list", "caudal connector list -o json"))
 def list_(worker: WorkerOptions, *, output: OutputOption = Output.TABLE) -> None:
     """List the connectors: type, states of connector and tasks, worker."""
     with worker.client() as client, waiting("asking the worker"):
@@ -36,12 +35,20 @@ def list_(worker: WorkerOptions, *, output: OutputOption = Output.TABLE) -> None
     if output is Output.JSON:
         print_json(found)
     elif found:
-        _print_list(found)
+        rows = []
+        for item in found:
+            counts = [
+                Text(f"{count} {state}", style=_COLOURS.get(state, "")) for state, count in count_states(item.tasks)
+            ]
+            tasks = Text(", ").join(counts) if counts else Text("–", style="dim")
+            class_ = item.class_.rpartition(".")[2]
+            rows.append((item.name, item.type, _state_text(item.state), tasks, item.worker, class_))
+        table("", ["Connector", "Type", "State", "Tasks", "Worker", "Class"], rows)
     else:
         note("no connectors yet; create one:  caudal connector create FILE")
 
 
-@app.command(epilog="Examples:\n\ncaudal connector show orders\n\ncaudal connector show orders -o json > orders.json")
+@app.command(epilog=examples("caudal connector show orders", "caudal connector show orders -o json > orders.json"))
 def show(worker: WorkerOptions, name: ConnectorArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show how a connector is configured; as JSON it can be given to `create` again."""
     with worker.client() as client, waiting(f"asking about {name}"):
@@ -54,10 +61,11 @@ def show(worker: WorkerOptions, name: ConnectorArgument, *, output: OutputOption
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal connector status orders\n\n"
-    "caudal connector status orders --trace\n\n"
-    "caudal connector status orders -o json"
+    epilog=examples(
+        "caudal connector status orders",
+        "caudal connector status orders --trace",
+        "caudal connector status orders -o json",
+    )
 )
 def status(
     worker: WorkerOptions,
@@ -71,15 +79,23 @@ def status(
         found = client.status(name)
     if output is Output.JSON:
         print_json(found)
-    else:
-        _print_status(found, with_traces=trace)
+        return
+    named = parts(found)
+    why = ["" if trace else trace_summary(part.get("trace")) for _, part in named]
+    rows = [
+        (title, _state_text(part["state"]), part["worker_id"], *([reason] if any(why) else []))
+        for (title, part), reason in zip(named, why, strict=True)
+    ]
+    table(f"{found['name']}  ({found['type']})", ["", "State", "Worker", *(["Why"] if any(why) else [])], rows)
+    for title, part in named if trace else ():
+        if part.get("trace"):
+            out.print(f"[bold]{escape(title)}[/]\n{escape(printable(part['trace'].rstrip()))}\n")
+    if trace and not any(part.get("trace") for _, part in named):
+        note("nothing has failed: there are no traces")
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal connector plugins\n\n"
-    "caudal connector plugins --all\n\n"
-    "caudal connector plugins JdbcSink"
+    epilog=examples("caudal connector plugins", "caudal connector plugins --all", "caudal connector plugins JdbcSink")
 )
 def plugins(
     worker: WorkerOptions,
@@ -117,7 +133,7 @@ def plugins(
         table(plugin, ["Key", "Type", "Default", "Meaning"], rows)
 
 
-@app.command(epilog="Examples:\n\ncaudal connector topics orders\n\ncaudal connector topics orders --reset")
+@app.command(epilog=examples("caudal connector topics orders", "caudal connector topics orders --reset"))
 def topics(
     worker: WorkerOptions,
     name: ConnectorArgument,
@@ -140,34 +156,6 @@ def topics(
         table("", ["Topic"], [(topic,) for topic in found])
     else:
         note(f"{escape(name)} has used no topics yet")
-
-
-def _print_list(found: Iterable[ConnectorSummary]) -> None:
-    rows = []
-    for item in found:
-        counts = [Text(f"{count} {state}", style=_COLOURS.get(state, "")) for state, count in count_states(item.tasks)]
-        tasks = Text(", ").join(counts) if counts else Text("–", style="dim")
-        class_ = item.class_.rpartition(".")[2]
-        rows.append((item.name, item.type, _state_text(item.state), tasks, item.worker, class_))
-    table("", ["Connector", "Type", "State", "Tasks", "Worker", "Class"], rows)
-
-
-def _print_status(status: Status, *, with_traces: bool) -> None:
-    """A connector and its tasks; whole traces below, if they are wanted."""
-    named = parts(status)
-    why = ["" if with_traces else trace_summary(part.get("trace")) for _, part in named]
-    rows = [
-        (title, _state_text(part["state"]), part["worker_id"], *([reason] if any(why) else []))
-        for (title, part), reason in zip(named, why, strict=True)
-    ]
-    table(f"{status['name']}  ({status['type']})", ["", "State", "Worker", *(["Why"] if any(why) else [])], rows)
-    if not with_traces:
-        return
-    for title, part in named:
-        if part.get("trace"):
-            out.print(f"[bold]{escape(title)}[/]\n{escape(printable(part['trace'].rstrip()))}\n")
-    if not any(part.get("trace") for _, part in named):
-        note("nothing has failed: there are no traces")
 
 
 def _state_text(state: str) -> Text:

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from deploy.commands.connector.files import read_text
 from deploy.commands.options import Commands, ConnectorArgument, Output, OutputOption, WorkerOptions, YesOption
-from deploy.terminal.output import done, note, print_json, table, waiting
+from deploy.terminal.output import done, examples, note, print_json, table, waiting
 
 app = Commands(no_args_is_help=True, help="Offsets of a connector, how far it has read: show, set, reset.")
 
@@ -17,7 +17,7 @@ _PLACE: Final = re.compile(r"(?P<topic>[\w.-]+):(?P<partition>\d{1,10})=(?P<offs
 
 
 @app.command(
-    epilog="Examples:\n\ncaudal connector offsets show orders\n\ncaudal connector offsets show orders -o json > at.json"
+    epilog=examples("caudal connector offsets show orders", "caudal connector offsets show orders -o json > at.json")
 )
 def show(worker: WorkerOptions, name: ConnectorArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show how far a connector has read: topic offsets of a sink, whatever a source keeps."""
@@ -33,11 +33,12 @@ def show(worker: WorkerOptions, name: ConnectorArgument, *, output: OutputOption
 
 @app.command(
     name="set",
-    epilog="Examples:\n\n"
-    "caudal connector offsets set orders-to-file --at orders:0=42 --at orders:1=17\n\n"
-    "caudal connector offsets set orders-from-file at.json\n\n"
-    'The JSON is that of "show -o json"; an offset of null makes that part start over. '
-    "The connector must be stopped:  caudal connector stop NAME",
+    epilog=examples(
+        "caudal connector offsets set orders-to-file --at orders:0=42 --at orders:1=17",
+        "caudal connector offsets set orders-from-file at.json",
+        'The JSON is that of "show -o json"; an offset of null makes that part start over. '
+        "The connector must be stopped:  caudal connector stop NAME",
+    ),
 )
 def set_offsets(
     worker: WorkerOptions,
@@ -61,7 +62,7 @@ def set_offsets(
     done(message)
 
 
-@app.command(epilog="Examples:\n\ncaudal connector stop orders  then  caudal connector offsets reset orders --yes")
+@app.command(epilog=examples("caudal connector stop orders  then  caudal connector offsets reset orders --yes"))
 def reset(worker: WorkerOptions, name: ConnectorArgument, *, yes: YesOption = False) -> None:
     """Forget the offsets of a connector, which must be stopped: it starts over."""
     if not yes:
@@ -89,13 +90,11 @@ def parse_offsets(text: str) -> list[dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"not JSON: {error}", param_hint="FILE") from None
     offsets = value.get("offsets") if isinstance(value, dict) else value
-    if not isinstance(offsets, list) or not all(map(_is_offset, offsets)):
+    if not isinstance(offsets, list) or not all(
+        isinstance(item, dict) and isinstance(item.get("partition"), dict) and "offset" in item for item in offsets
+    ):
         raise typer.BadParameter('must look like {"offsets": [{"partition": {…}, "offset": {…}}]}', param_hint="FILE")
     return offsets
-
-
-def _is_offset(item: object) -> bool:
-    return isinstance(item, dict) and isinstance(item.get("partition"), dict) and "offset" in item
 
 
 def _words(values: dict[str, Any] | None) -> str:

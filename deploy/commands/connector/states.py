@@ -7,17 +7,17 @@ from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import Commands, ConnectorArgument, WorkerOptions, YesOption
-from deploy.terminal.output import done, note, report_deleted, waiting
+from deploy.terminal.output import done, examples, note, report_deleted, waiting
 
 app = Commands()
 
-PAUSE_EPILOG = "Examples:\n\ncaudal connector pause orders\n\ncaudal connector pause orders invoices"
-RESUME_EPILOG = "Examples:\n\ncaudal connector resume orders"
-STOP_EPILOG = "Examples:\n\ncaudal connector stop orders\n\nthen  caudal connector offsets reset orders"
-RESTART_EPILOG = (
-    "Examples:\n\ncaudal connector restart orders --tasks --only-failed\n\ncaudal connector restart orders --task 0"
+PAUSE_EPILOG = examples("caudal connector pause orders", "caudal connector pause orders invoices")
+RESUME_EPILOG = examples("caudal connector resume orders")
+STOP_EPILOG = examples("caudal connector stop orders", "then  caudal connector offsets reset orders")
+RESTART_EPILOG = examples(
+    "caudal connector restart orders --tasks --only-failed", "caudal connector restart orders --task 0"
 )
-DELETE_EPILOG = "Examples:\n\ncaudal connector delete orders\n\ncaudal connector delete old-1 old-2 --yes"
+DELETE_EPILOG = examples("caudal connector delete orders", "caudal connector delete old-1 old-2 --yes")
 
 ConnectorsArgument = Annotated[
     list[str],

@@ -6,7 +6,7 @@ import typer
 
 from deploy.commands import completion
 from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions
-from deploy.terminal.output import facts, note, out, print_json, progress, table, waiting
+from deploy.terminal.output import examples, facts, note, out, print_json, progress, table, waiting
 from deploy.views.schemas import describe_schema, find_schema, format_schema, links, parse_subject_version, schema_name
 
 if TYPE_CHECKING:
@@ -14,21 +14,17 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-LIST_EPILOG = """Examples:
+LIST_EPILOG = examples(
+    "caudal schema list",
+    "caudal schema list orders- --versions",
+    "caudal schema list --context staging --deleted -o json",
+)
 
-caudal schema list
-
-caudal schema list orders- --versions
-
-caudal schema list --context staging --deleted -o json"""
-
-SHOW_EPILOG = """Examples:
-
-caudal schema show orders-value
-
-caudal schema show orders-value@2 > order.avsc
-
-caudal schema show --id 7 --references"""
+SHOW_EPILOG = examples(
+    "caudal schema show orders-value",
+    "caudal schema show orders-value@2 > order.avsc",
+    "caudal schema show --id 7 --references",
+)
 
 
 @app.command(name="list", epilog=LIST_EPILOG)
@@ -84,7 +80,7 @@ def list_(
 @app.command(epilog=SHOW_EPILOG)
 def show(
     registry: RegistryOptions,
-    place: Annotated[
+    version: Annotated[
         str | None,
         typer.Argument(
             metavar="[SUBJECT[@VERSION]]",
@@ -103,42 +99,35 @@ def show(
     deleted: Annotated[bool, typer.Option("--deleted", help="Show it although it was deleted.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Print a schema: in colour on a terminal, as it is elsewhere."""
-    if (place is None) == (schema_id is None):
+    """Print a schema: in colour on a terminal, as plain text otherwise."""
+    if (version is None) == (schema_id is None):
         raise typer.BadParameter("say which schema: SUBJECT, SUBJECT@VERSION or --id N")
-    client = registry.client()
-    with client, waiting("asking the registry"):
-        schema = (
-            client.by_id(schema_id or 0)
-            if place is None
-            else find_schema(client, parse_subject_version(place), deleted=deleted)
-        )
+    with registry.client() as client, waiting("asking the registry"):
+        if version is None:
+            schema = client.by_id(schema_id or 0)
+        else:
+            schema = find_schema(client, parse_subject_version(version), deleted=deleted)
         linked = links(client, schema) if references else {}
     if output is Output.JSON:
         print_json(describe_schema(schema) | linked)
-    elif linked:
-        _show_links(schema, **linked)
-    else:
-        _show_text(schema)
-
-
-def _show_links(
-    schema: "RegisteredSchema", *, reachable: list[dict[str, object]], referenced_by: list[dict[str, object]]
-) -> None:
+        return
+    if not linked:
+        _print_schema(schema)
+        return
     name = schema_name(schema)
-    if reachable:
-        rows = [(item["name"], item["subject"], str(item["version"])) for item in reachable]
+    if linked["reachable"]:
+        rows = [(item["name"], item["subject"], str(item["version"])) for item in linked["reachable"]]
         table(f"{name} refers to", ["Name", "Subject", "Version #"], rows)
     else:
         note(f"{name} refers to no other schema")
-    if referenced_by:
-        rows = [(item["subject"], str(item["version"]), str(item["id"])) for item in referenced_by]
+    if linked["referenced_by"]:
+        rows = [(item["subject"], str(item["version"]), str(item["id"])) for item in linked["referenced_by"]]
         table(f"{name} is referred to by", ["Subject", "Version #", "Id #"], rows)
     else:
         note(f"no other schema refers to {name}")
 
 
-def _show_text(schema: "RegisteredSchema") -> None:
+def _print_schema(schema: "RegisteredSchema") -> None:
     import sys
 
     from rich.syntax import Syntax

@@ -8,7 +8,7 @@ import typer
 
 from deploy.commands.options import Commands, Output, OutputOption
 from deploy.commands.spark.options import EngineOptions
-from deploy.terminal.output import done, facts, failure, note, print_json, table, waiting
+from deploy.terminal.output import done, examples, facts, failure, note, print_json, table, waiting
 from deploy.views.text import size
 
 if TYPE_CHECKING:
@@ -16,24 +16,23 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-STATUS_EPILOG = "Examples:\n\ncaudal spark status\n\ncaudal spark status -o json"
-STOP_EPILOG = (
-    "Examples:\n\ncaudal spark stop\n\n"
-    "A connector that still needs it starts another one at once, with its own settings, and continues where it was."
+STATUS_EPILOG = examples("caudal spark status", "caudal spark status -o json")
+STOP_EPILOG = examples(
+    "caudal spark stop",
+    "A connector that still needs it starts another one at once, with its own settings, and continues where it was.",
 )
-ENGINE_EPILOG = (
-    "Examples:\n\ncaudal spark engine\n\n"
-    "caudal spark engine --set spark.caudal.data.dir=/var/lib/caudal/spark --set spark.driver.memory=4g\n\n"
-    "CAUDAL_SPARK_MASTER=spark://host:7077 caudal spark engine --config connect-distributed.properties\n\n"
-    "A notebook attaches to it with\n\n"
-    "from pyspark.sql import SparkSession\n\n"
-    'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()\n\n'
-    "All settings, with their meaning: streams/SETTINGS.md"
+ENGINE_EPILOG = examples(
+    "caudal spark engine",
+    "caudal spark engine --set spark.caudal.data.dir=/var/lib/caudal/spark --set spark.driver.memory=4g",
+    "CAUDAL_SPARK_MASTER=spark://host:7077 caudal spark engine --config connect-distributed.properties",
+    "A notebook attaches to it with",
+    "from pyspark.sql import SparkSession",
+    'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()',
+    "All settings, with their meaning: streams/SETTINGS.md",
 )
-PREPARE_EPILOG = (
-    "Examples:\n\ncaudal spark prepare\n\n"
-    "Run it once after an installation, and again after an upgrade of Java or PySpark. Java archives Spark's "
-    "classes in a file of about 240 MB beside the Python packages; engines load them from there."
+PREPARE_EPILOG = examples(
+    "caudal spark prepare",
+    "Run it once after an installation, and again after an upgrade of Java or PySpark. XX",
 )
 _PAUSE_S: Final = 0.1
 

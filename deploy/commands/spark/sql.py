@@ -14,7 +14,7 @@ from deploy.commands.options import Commands, Output, OutputOption
 from deploy.commands.spark import engine as engine_commands
 from deploy.commands.spark import upkeep
 from deploy.commands.spark.options import EngineOptions, TableArgument
-from deploy.terminal.output import done, facts, note, out, print_json, table, waiting
+from deploy.terminal.output import done, examples, facts, note, out, print_json, table, waiting
 from deploy.views.tables import ago, cell_text, describe_table, is_numeric, rows_as_csv, rows_as_objects
 from deploy.views.text import number, plural, printable, size
 
@@ -36,12 +36,13 @@ app = Commands(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    'caudal spark sql "SELECT country, count(*) FROM orders GROUP BY country"\n\n'
-    'caudal spark sql "SELECT * FROM orders ORDER BY _offset DESC" --limit 10 --watch 2\n\n'
-    'caudal spark sql "SELECT * FROM orders" --limit 1000000 --csv > orders.csv\n\n'
-    "caudal spark sql - --json < report.sql\n\n"
-    "caudal spark sql 'SHOW TABLES' --config connect-distributed.properties"
+    epilog=examples(
+        'caudal spark sql "SELECT country, count(*) FROM orders GROUP BY country"',
+        'caudal spark sql "SELECT * FROM orders ORDER BY _offset DESC" --limit 10 --watch 2',
+        'caudal spark sql "SELECT * FROM orders" --limit 1000000 --csv > orders.csv',
+        "caudal spark sql - --json < report.sql",
+        "caudal spark sql 'SHOW TABLES' --config connect-distributed.properties",
+    )
 )
 def sql(
     options: EngineOptions,
@@ -84,7 +85,7 @@ def sql(
             time.sleep(watch)
 
 
-@app.command(epilog="Examples:\n\ncaudal spark tables\n\ncaudal spark tables --database sales -o json")
+@app.command(epilog=examples("caudal spark tables", "caudal spark tables --database sales -o json"))
 def tables(
     options: EngineOptions,
     *,
@@ -106,7 +107,7 @@ def tables(
         note("no tables yet; fill one from a topic:  caudal connector create FILE  with connector.class=SparkSink")
 
 
-@app.command(epilog="Examples:\n\ncaudal spark describe orders\n\ncaudal spark describe sales.orders -o json")
+@app.command(epilog=examples("caudal spark describe orders", "caudal spark describe sales.orders -o json"))
 def describe(options: EngineOptions, name: TableArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show the columns of a table, where it is, and how much is in it."""
     from core_broker.service.clock import SystemClock

@@ -9,22 +9,23 @@ from rich.markup import escape
 
 from deploy.commands.options import Commands, Output, OutputOption
 from deploy.commands.spark.options import DryRunOption, EngineOptions, TableArgument
-from deploy.terminal.output import done, note, print_json, waiting
+from deploy.terminal.output import done, examples, note, print_json, waiting
 from deploy.views.text import printable
 
 app = Commands()
 
-COMPACT_EPILOG = (
-    "Examples:\n\ncaudal spark compact orders\n\ncaudal spark compact orders --target-size 256m --dry-run\n\n"
-    "Sinks may go on writing meanwhile, and queries reading."
+COMPACT_EPILOG = examples(
+    "caudal spark compact orders",
+    "caudal spark compact orders --target-size 256m --dry-run",
+    "Sinks may go on writing meanwhile, and queries reading.",
 )
-EXPIRE_EPILOG = (
-    "Examples:\n\ncaudal spark expire orders --older-than 30d\n\n"
-    "caudal spark expire orders --older-than 2w --column ordered_at --dry-run"
+EXPIRE_EPILOG = examples(
+    "caudal spark expire orders --older-than 30d",
+    "caudal spark expire orders --older-than 2w --column ordered_at --dry-run",
 )
-RELOAD_EPILOG = (
-    "Examples:\n\ncaudal spark reload orders-to-spark --topic orders --partition 0 --from 1000 --to 2000\n\n"
-    "The connector must run; it goes on with its own reading afterwards."
+RELOAD_EPILOG = examples(
+    "caudal spark reload orders-to-spark --topic orders --partition 0 --from 1000 --to 2000",
+    "The connector must run; it goes on with its own reading afterwards.",
 )
 _SPANS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}

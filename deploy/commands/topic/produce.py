@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument
-from deploy.terminal.output import done, failure, note, progress
+from deploy.terminal.output import done, examples, failure, note, progress
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from core_broker.client.errors import ClientError
     from core_broker.client.records import Delivery, OutgoingRecord
 
-EPILOG = """Examples:
-
-caudal topic produce orders "one" "two"
-
-caudal topic produce orders --key eu-1 --header source=web '{"id": 1}'
-
-caudal topic produce orders --file orders.txt --key-separator :
-
-caudal topic consume orders --format json | caudal topic produce copy --json"""
+EPILOG = examples(
+    'caudal topic produce orders "one" "two"',
+    "caudal topic produce orders --key eu-1 --header source=web '{\"id\": 1}'",
+    "caudal topic produce orders --file orders.txt --key-separator :",
+    "caudal topic consume orders --format json | caudal topic produce copy --json",
+)
 
 app = Commands()
 
@@ -79,8 +76,12 @@ def produce(
         note("type records, one per line; Ctrl-D ends")
     tally = _Tally(print_each=output is Output.JSON)
     with ExitStack() as stack:
-        source = _lines(values, file, stack) if not null else iter(())
-        records = iter([template]) if null else _records(source, template, key_separator, as_json=as_json)
+        if null:
+            records = iter([template])
+        else:
+            opened = stack.enter_context(file.open(encoding="utf-8")) if file and not values else sys.stdin
+            lines = values or (line.rstrip("\r\n") for line in opened)
+            records = _records(lines, template, key_separator, as_json=as_json)
         bar = stack.enter_context(progress(visible=file is not None))
         task = bar.add_task(f"sending to {topic}", total=None)
         producer = stack.enter_context(Producer(cluster.settings()))
@@ -88,13 +89,6 @@ def produce(
             producer.send(record, tally.add)
             bar.advance(task)
     tally.report(topic)
-
-
-def _lines(values: list[str] | None, file: Path | None, stack: ExitStack) -> Iterable[str]:
-    if values:
-        return values
-    opened = stack.enter_context(file.open(encoding="utf-8")) if file else sys.stdin
-    return (line.rstrip("\r\n") for line in opened)
 
 
 def _records(
@@ -133,7 +127,7 @@ class _Tally:
         self._failures: list[ClientError] = []
 
     def add(self, outcome: "Delivery | ClientError") -> None:
-        """Take note of one record; called by the producer."""
+        """Count one record; called by the producer."""
         if isinstance(outcome, Exception):
             self._failures.append(outcome)
             return
@@ -141,18 +135,17 @@ class _Tally:
         first, last = self._ranges.get(outcome.partition, (outcome.offset, outcome.offset))
         self._ranges[outcome.partition] = (min(first, outcome.offset), max(last, outcome.offset))
         if self._print_each:
-            place = {"topic": outcome.topic, "partition": outcome.partition, "offset": outcome.offset}
-            sys.stdout.write(json.dumps(place) + "\n")
+            written = {"topic": outcome.topic, "partition": outcome.partition, "offset": outcome.offset}
+            sys.stdout.write(json.dumps(written) + "\n")
 
     def report(self, topic: str) -> None:
         """Say what was sent; raise the first failure."""
-
         if self._count:
-            places = ", ".join(
+            ranges = ", ".join(
                 f"{partition}:{first}" + (f"–{last}" if last > first else "")
                 for partition, (first, last) in sorted(self._ranges.items())
             )
-            done(f"{plural(self._count, 'record')} to [bold]{topic}[/]  [dim]partition:offset {places}[/]")
+            done(f"{plural(self._count, 'record')} to [bold]{topic}[/]  [dim]partition:offset {ranges}[/]")
         elif not self._failures:
             note("nothing to send")
         if self._failures:

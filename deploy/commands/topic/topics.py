@@ -7,7 +7,7 @@ import typer
 from deploy.commands import completion
 from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument, YesOption
 from deploy.commands.topic import consume, produce
-from deploy.terminal.output import done, facts, note, print_json, report_deleted, table, waiting
+from deploy.terminal.output import done, examples, facts, note, print_json, report_deleted, table, waiting
 
 app = Commands(no_args_is_help=True, help="Topics: create, list, describe, alter, delete, produce, consume.")
 
@@ -24,9 +24,10 @@ ConfigsOption = Annotated[
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal topic create orders --partitions 6\n\n"
-    "caudal topic create users -c cleanup.policy=compact -c min.cleanable.dirty.ratio=0.1"
+    epilog=examples(
+        "caudal topic create orders --partitions 6",
+        "caudal topic create users -c cleanup.policy=compact -c min.cleanable.dirty.ratio=0.1",
+    )
 )
 def create(
     cluster: ClusterOptions,
@@ -59,7 +60,7 @@ def create(
     done(f"topic [bold]{name}[/] created")
 
 
-@app.command(name="list", epilog="Examples:\n\ncaudal topic list\n\ncaudal topic list --all -o json")
+@app.command(name="list", epilog=examples("caudal topic list", "caudal topic list --all -o json"))
 def list_(
     cluster: ClusterOptions,
     *,
@@ -82,7 +83,7 @@ def list_(
         note("no topics yet; create one:  caudal topic create NAME")
 
 
-@app.command(epilog="Examples:\n\ncaudal topic describe orders\n\ncaudal topic describe orders --configs -o json")
+@app.command(epilog=examples("caudal topic describe orders", "caudal topic describe orders --configs -o json"))
 def describe(
     cluster: ClusterOptions,
     name: TopicArgument,
@@ -120,9 +121,10 @@ def describe(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal topic alter orders --partitions 12\n\n"
-    "caudal topic alter orders -c retention.ms=3600000 --unset cleanup.policy"
+    epilog=examples(
+        "caudal topic alter orders --partitions 12",
+        "caudal topic alter orders -c retention.ms=3600000 --unset cleanup.policy",
+    )
 )
 def alter(
     cluster: ClusterOptions,
@@ -157,7 +159,7 @@ def alter(
     done(f"topic [bold]{name}[/] changed")
 
 
-@app.command(epilog="Examples:\n\ncaudal topic delete orders\n\ncaudal topic delete old-1 old-2 --yes")
+@app.command(epilog=examples("caudal topic delete orders", "caudal topic delete old-1 old-2 --yes"))
 def delete(
     cluster: ClusterOptions,
     names: Annotated[

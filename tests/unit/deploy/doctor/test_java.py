@@ -28,8 +28,8 @@ def test_java_home_without_a_java_is_a_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("is_prepared", "told"), [(False, "sooner after  caudal spark prepare"), (True, "at hand")])
-def test_java_is_told_with_how_spark_starts_on_it(
+@pytest.mark.parametrize(("is_prepared", "told"), [(False, "faster after  caudal spark prepare"), (True, "archived")])
+def test_java_is_reported_with_how_spark_starts_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool, told: str
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))

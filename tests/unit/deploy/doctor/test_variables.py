@@ -17,7 +17,7 @@ def test_variable_with_a_typing_mistake_is_a_problem_that_names_the_right_settin
     (finding,) = _found(KAFKA_NUM_PARTITONS="3")
     assert (finding.level, finding.subject) == (Level.PROBLEM, "KAFKA_NUM_PARTITONS")
     assert "did you mean num.partitions?" in finding.found
-    assert "unset KAFKA_NUM_PARTITONS" in finding.next_steps[0]
+    assert "unset or correct KAFKA_NUM_PARTITONS" in finding.next_steps[0]
 
 
 def test_variable_with_a_wrong_value_is_a_problem_that_tells_what_is_allowed() -> None:

@@ -110,13 +110,13 @@ def test_a_value_may_hold_colons_and_equal_signs() -> None:
         (Request(ports=("broker=70000",)), "0 (any free one) to 65535", "names are"),
         (Request(ports=("broker=8081",)), "broker and registry cannot both listen on port 8081", "--ports registry"),
         (Request(settings=("kafka:a=b",)), "no service called kafka runs here", "broker, registry"),
-        (Request(settings=("connect:spark.caudal.data.dir=/x",)), "the launcher decides that itself", "--data DIR"),
-        (Request(settings=("broker:listeners=PLAINTEXT://:1",)), "the launcher decides that itself", "--ports"),
+        (Request(settings=("connect:spark.caudal.data.dir=/x",)), "the launcher sets that itself", "--data DIR"),
+        (Request(settings=("broker:listeners=PLAINTEXT://:1",)), "the launcher sets that itself", "--ports"),
         (Request(data="a,b"), "has ',' in it", "--data DIR"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_meant_is_refused_with_what_to_do(request_: Request, told: str, next_step: str) -> None:
+def test_a_request_that_cannot_work_is_refused_with_what_to_do(request_: Request, told: str, next_step: str) -> None:
     with pytest.raises(Refused) as refused:
         make_plan(request_)
     assert told in refused.value.text

@@ -109,7 +109,7 @@ def test_a_taken_port_is_told_with_service_owner_and_the_option_for_another(tmp_
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         refusal = refusal_of(plan_in(tmp_path, f"registry={port}"))
-    assert f"port {port} of registry is taken" in refusal.text
+    assert f"port {port} of registry is in use" in refusal.text
     assert f"process {os.getpid()}" in refusal.text or not Path("/proc/net").exists()
     assert any("--ports registry=PORT" in step for step in refusal.next_steps)
 

@@ -51,7 +51,7 @@ def test_a_death_is_told_with_its_reason_and_the_last_lines() -> None:
 
 def test_a_missing_java_is_told_with_how_to_install_it() -> None:
     text = shown(SparkChecked(missing="Spark needs Java 17\nInstall one:\n  apt-get install x"))
-    assert "! spark       will not start when it is needed: Spark needs Java 17\n" in text
+    assert "! spark       will not start: Spark needs Java 17\n" in text
     assert "apt-get install x" in text
 
 
