@@ -1,6 +1,6 @@
 """`caudal broker`, `registry`, `rest-proxy`, `connect`, `connect-worker`: their help and options.
 
-A plain start does not come here: `deploy.cli` runs the service without loading the tools' libraries.
+These run only for help and for unusual arguments: `deploy.cli` starts a service without the tools' libraries.
 """
 
 from collections.abc import Sequence

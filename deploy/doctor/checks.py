@@ -66,7 +66,7 @@ def run_checks(checks: Iterable[Check], context: Context) -> Iterator[Outcome]:
 
 
 class _RunningCheck:
-    """One check on a thread of its own. The thread ends with the process, should the check never end."""
+    """One check in a thread of its own, a daemon, because the check may hang."""
 
     def __init__(self, check: Check, context: Context) -> None:
         self.check = check

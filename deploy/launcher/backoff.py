@@ -18,7 +18,7 @@ class Backoff:
     def __init__(self) -> None:
         self.deaths = 0
 
-    def died(self, *, ready_for_s: float) -> float:
+    def record_death(self, *, ready_for_s: float) -> float:
         """Count a death after so long a time of being ready (0: never); gives the pause before the next start."""
         if ready_for_s >= CALM_S:
             self.deaths = 0

@@ -50,7 +50,7 @@ class ServiceProcess:
         self._end = asyncio.create_task(process.wait(), name=f"end of {name}")
 
     @classmethod
-    async def started(cls, name: str, settings: Mapping[str, str], log: LogFile) -> "ServiceProcess":
+    async def start(cls, name: str, settings: Mapping[str, str], log: LogFile) -> "ServiceProcess":
         """Start a service in a session of its own, so that Ctrl-C reaches the launcher alone; may raise `NotReady`."""
         words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         try:

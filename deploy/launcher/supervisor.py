@@ -133,7 +133,7 @@ class Supervisor:
             how, ready_for_s = await self._run_once(service)
             service.is_ready.clear()
             service.process = None
-            pause_s = service.backoff.died(ready_for_s=ready_for_s)
+            pause_s = service.backoff.record_death(ready_for_s=ready_for_s)
             self._check_first_start(service, how)
             condition: state.ServiceCondition = "failed" if service.backoff.is_hopeless else "restarting"
             self._change(service, state=condition, pid=None, restarts=service.state.restarts + 1)
@@ -147,7 +147,7 @@ class Supervisor:
         """Start a process and wait until it ends; returns how it ended, and how long it was ready."""
         name, began = service.name, self._clock.monotonic()
         try:
-            process = await ServiceProcess.started(name, self._plan.settings_of(name), service.log)
+            process = await ServiceProcess.start(name, self._plan.settings_of(name), service.log)
         except NotReady as error:
             return error, 0.0
         service.process = process

@@ -60,7 +60,7 @@ class PlatformAddresses:
         }
         return f"{program()} {words}{options[part]}"
 
-    def filled(self, text: str) -> str:
+    def fill_in(self, text: str) -> str:
         """A configuration of the examples with the addresses and the folder of this platform."""
         return text.replace(_KNOWN_REGISTRY, self.registry).replace(_KNOWN_DATA, str(self.data.resolve()))
 

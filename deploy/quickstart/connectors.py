@@ -45,14 +45,14 @@ def create(tour: Tour) -> None:
     with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
         for name in _names(tour):
             # With this platform's addresses, and as a file for users to create it again.
-            text = tour.addresses.filled((EXAMPLES / f"connectors/{name}.json").read_text(encoding="utf-8"))
+            text = tour.addresses.fill_in((EXAMPLES / f"connectors/{name}.json").read_text(encoding="utf-8"))
             (tour.addresses.folder / f"{name}.json").write_text(text, encoding="utf-8")
             client.put_config(name, json.loads(text)["config"])
         wait_until_running(client, SQL, tour.addresses)
         for name in _names(tour):
             status = client.status(name)
             states.append((name, status["type"], status["connector"]["state"], status["connector"]["worker_id"]))
-    screen.checked("created:")
+    screen.success("created:")
     screen.rows(["connector", "kind", "state", "worker"], states)
     if tour.spark_problem is not None:
         screen.skipped("no Spark sinks: see below")

@@ -1,7 +1,8 @@
-"""The step that produces: orders and payments over HTTP, among them one that is no order at all."""
+"""The step that produces: orders and payments over HTTP, and a record that is not an order."""
 
 import base64
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ _ORDERS: Final = (
 )
 """The last one is from a country that the shop does not deliver to."""
 _METHODS: Final = ("card", "transfer", "card", "wallet", "card")
-_GARBLED: Final = b"this is no Avro"
+_GARBLED: Final = b"this is not Avro"
 _TIMEOUT_S: Final = 30.0
 
 # Topic, format as the media type names it, and the file with the body that is sent.
@@ -46,8 +47,13 @@ def produce_by_hand(tour: Tour) -> list[str]:
 
 
 def produce(tour: Tour) -> None:
-    """Send what the files hold; each record has an outcome of its own."""
-    tour.first_order = FIRST_ORDER + _records_in(tour.addresses.bootstrap, "orders")
+    """Send the records of the files; each is acknowledged by itself."""
+    # Orders are numbered by the records of the topic, so that no two tours have the same numbers.
+    settings = ClientSettings(bootstrap_servers=tour.addresses.bootstrap, properties={"log_level": "0"})
+    with Consumer(settings) as consumer, suppress(NotFound):
+        ends = [consumer.bounds("orders", partition)[1] for partition in consumer.partitions_of("orders")]
+        tour.first_order = FIRST_ORDER + sum(ends)
+    tour.first_order = tour.first_order or FIRST_ORDER
     _write_bodies(tour)
     sent = {
         file: _post(tour, topic, _media_type(format_), tour.addresses.folder / file)
@@ -57,7 +63,7 @@ def produce(tour: Tour) -> None:
     tour.good_orders, tour.refused_order = numbers[:-1], numbers[-1]
     tour.refused = sent["orders.json"][-1]
     (tour.garbled,) = sent["no-order.json"]
-    screen.checked("acknowledged, each record with its partition and offset:")
+    screen.success("acknowledged, each record with its partition and offset:")
     screen.rows(
         ["topic", "format", "records#", "partition and offsets"],
         [
@@ -69,7 +75,7 @@ def produce(tour: Tour) -> None:
 
 
 def _write_bodies(tour: Tour) -> None:
-    """The bodies of the requests, as files: so that they can be looked at, and sent by hand."""
+    """Write the bodies of the requests to files, for users to look at and send by hand."""
     orders: list[dict[str, Any]] = [{"id": tour.first_order + index, **order} for index, order in enumerate(_ORDERS)]
     payments = [
         {"order_id": order["id"], "method": method, "amount_cents": order["quantity"] * order["price_cents"]}
@@ -106,18 +112,8 @@ def _post(tour: Tour, topic: str, media_type: str, file: Path) -> list[Sent]:
         )
     outcomes = answer.json()["offsets"]
     if bad := [outcome for outcome in outcomes if outcome.get("error") or outcome.get("error_code")]:
-        raise StepFailed(f"not every record of {file.name} was taken: {bad}", log=tour.addresses.logs.get("rest-proxy"))
+        raise StepFailed(f"records of {file.name} were refused: {bad}", log=tour.addresses.logs.get("rest-proxy"))
     return [Sent(topic=topic, partition=outcome["partition"], offset=outcome["offset"]) for outcome in outcomes]
-
-
-def _records_in(bootstrap: str, topic: str) -> int:
-    """How many records a topic has had; its orders are numbered on from there, so that no two tours have the same."""
-    settings = ClientSettings(bootstrap_servers=bootstrap, properties={"log_level": "0"})
-    with Consumer(settings) as consumer:
-        try:
-            return sum(consumer.bounds(topic, partition)[1] for partition in consumer.partitions_of(topic))
-        except NotFound:
-            return 0
 
 
 def _media_type(format_: str) -> str:

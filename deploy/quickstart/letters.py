@@ -1,4 +1,4 @@
-"""Steps about dead letters: looking at them, repairing what was wrong, and sending one again."""
+"""Steps about dead letters: showing them, repairing the cause, and sending one again."""
 
 import sqlite3
 from contextlib import closing
@@ -40,7 +40,7 @@ def look_by_hand(tour: Tour) -> list[str]:
 
 
 def look(tour: Tour) -> None:
-    """Find the two bad records of this tour among the dead letters, each with why."""
+    """Find the two bad records of this tour among the dead letters, each with its reason."""
     assert tour.refused is not None
     assert tour.garbled is not None
     with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
@@ -50,7 +50,7 @@ def look(tour: Tour) -> None:
     ensure(garbled["error"]["stage"] == "VALUE_CONVERTER", f"the garbled record failed elsewhere: {garbled}")
     ensure(refused["error"]["stage"] == "TASK_PUT", f"the order to Iceland failed elsewhere: {refused}")
     tour.refused_letter = (refused["partition"], refused["offset"])
-    screen.checked(f"two records did not stop {SQL}, and are not lost:")
+    screen.success(f"two records did not stop {SQL}, and are not lost:")
     screen.rows(
         ["letter", "stage", "message"],
         [
@@ -63,7 +63,7 @@ def look(tour: Tour) -> None:
         (headers.get("topic"), headers.get("offset")) == ("orders", str(tour.refused.offset)),
         f"the dead letter of order {tour.refused_order} has other headers: {headers}",
     )
-    screen.checked(f"order {tour.refused_order} is kept in {SQL}-dead-letters as it was; its headers say the rest:")
+    screen.success(f"order {tour.refused_order} is kept in {SQL}-dead-letters as it was; its headers say the rest:")
     screen.pairs([(f"{_HEADERS}{name}", _brief(headers[name])) for name in _SHOWN if name in headers])
 
 
@@ -76,7 +76,7 @@ def redrive_by_hand(tour: Tour) -> list[str]:
 
 
 def redrive(tour: Tour) -> None:
-    """Let the shop deliver to Iceland, send the order through the connector again, and find it in the table, once."""
+    """Let the shop deliver to Iceland, send the order through the connector again, and find it in the table once."""
     assert tour.refused_letter is not None
     with closing(sqlite3.connect(tour.addresses.shop, timeout=_TIMEOUT_S)) as shop, shop:
         shop.execute(_REPAIR)
@@ -93,11 +93,11 @@ def redrive(tour: Tour) -> None:
                 log=tour.addresses.logs.get("connect"),
             )
         ensure(len(rows) == 1, f"order {tour.refused_order} is in the table more than once: {rows}")
-        screen.checked(f"order {tour.refused_order} has arrived:")
+        screen.success(f"order {tour.refused_order} has arrived:")
         screen.rows(["id#", "customer", "item", "quantity#", "price_cents#", "country"], rows)
         again = client.redrive(SQL, body)
         ensure(again["redriven"] == 0, f"the letter was sent a second time: {again}")
-    screen.checked("a second redrive sends nothing: each letter is sent once")
+    screen.success("a second redrive sends nothing: each letter is sent once")
 
 
 def _letter_of(client: ConnectClient, tour: Tour, connector: str, record: Sent) -> Any:
@@ -123,7 +123,7 @@ def _letter_of(client: ConnectClient, tour: Tour, connector: str, record: Sent) 
 
 
 def _headers(tour: Tour, place: tuple[int, int]) -> dict[str, str]:
-    """The headers of a letter, as any Kafka client reads them, without what they all begin with."""
+    """The error headers of a letter, as any Kafka client reads them, without their common prefix."""
     partition, offset = place
     settings = ClientSettings(bootstrap_servers=tour.addresses.bootstrap, properties={"log_level": "0"})
     with Consumer(settings) as consumer:
@@ -142,6 +142,6 @@ def _headers(tour: Tour, place: tuple[int, int]) -> dict[str, str]:
 
 
 def _brief(message: str | None) -> str:
-    """The first line, and not more of it than a terminal shows."""
+    """The first line, cut to the width of a terminal."""
     first = (message or "–").partition("\n")[0]
     return first if len(first) <= 150 else f"{first[:149]}…"

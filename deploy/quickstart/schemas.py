@@ -55,7 +55,7 @@ def register(tour: Tour) -> None:
             assert found.id is not None
             tour.schema_ids[topic] = found.id
             rows.append((topic, f"{topic}-value", definition.schema_type.value, found.version, found.id))
-    screen.checked("the topics exist, and the registry knows their schemas:")
+    screen.success("the topics exist, and the registry knows their schemas:")
     screen.rows(["topic", "subject", "format", "version#", "id#"], rows)
 
 
@@ -84,14 +84,14 @@ def refuse(tour: Tour) -> None:
         else:
             raise StepFailed(f"the registry has accepted {_INCOMPATIBLE}")
         ensure(client.versions(_SUBJECT) == before, f"{_SUBJECT} has other versions than before")
-        screen.checked(f"refused, and {_SUBJECT} is unchanged:")
+        screen.success(f"refused, and {_SUBJECT} is unchanged:")
         screen.pairs([(item.type or "reason", item.words) for item in judged.differences])
         compatible = _definition(_COMPATIBLE)
         ensure(
             check_compatibility(client, _SUBJECT, compatible).is_compatible,
             f"the registry would not accept {_COMPATIBLE} either",
         )
-        screen.checked("the same field with a default may follow")
+        screen.success("the same field with a default may follow")
 
 
 def _definition(file: str) -> SchemaDefinition:

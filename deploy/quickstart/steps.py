@@ -86,7 +86,7 @@ STEPS: Final = (
 
 
 def take(tour: Tour, steps: Sequence[Step] = STEPS) -> bool:
-    """Take all steps of a tour; tells whether each result was right, and stops at the first that was not."""
+    """Take the steps of a tour; returns whether all results were right, and stops at the first that was not."""
     for number, step in enumerate(steps, 1):
         screen.heading(f"{number}/{len(steps)}", step.title)
         screen.explanation(step.says)

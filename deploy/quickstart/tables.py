@@ -32,13 +32,13 @@ def sql(tour: Tour) -> None:
     wanted = set(tour.good_orders)
     with screen.progress("waiting for rows") as show:
         found = wait_for(
-            lambda: _counted(orders_in_shop(tour), len(wanted), "rows in SQLite", show),
+            lambda: _show_count(orders_in_shop(tour), len(wanted), "rows in SQLite", show),
             lambda found: {row[0] for row in found} >= wanted,
             otherwise=f"orders {sorted(wanted)} are not in {tour.addresses.shop}",
             log=tour.addresses.logs.get("connect"),
         )
     ensure({row[0] for row in found} == wanted, f"unexpected orders in {tour.addresses.shop}: {found}")
-    screen.checked(f"{len(found)} orders are rows of SQLite:")
+    screen.success(f"{len(found)} orders are rows of SQLite:")
     screen.rows(_heads(_COLUMNS), found)
     screen.remark(f"order {tour.refused_order} is not among them")
 
@@ -52,7 +52,7 @@ def orders_in_shop(tour: Tour) -> list[tuple[Any, ...]]:
 
 def spark_by_hand(tour: Tour) -> list[str]:
     """The command of `spark`."""
-    return [tour.addresses.caudal(f"spark sql {shell_quote(_joined(tour))}", "spark")]
+    return [tour.addresses.caudal(f"spark sql {shell_quote(_join_query(tour))}", "spark")]
 
 
 def spark(tour: Tour) -> None:
@@ -62,7 +62,7 @@ def spark(tour: Tour) -> None:
         since = tour.spark_since
         arrival = "runs" if since is None else f"was ready after {time.monotonic() - since:.1f} s"
         rows = wait_for(
-            lambda: _counted(_rows(engine, tour), len(wanted), "rows in Spark", show),
+            lambda: _show_count(_rows(engine, tour), len(wanted), "rows in Spark", show),
             lambda rows: {row[0] for row in rows if row[0] == tour.refused_order or row[4] is not None} >= wanted,
             otherwise=f"orders {sorted(wanted)} and their payments are not in the tables of Spark",
             log=tour.addresses.spark_log,
@@ -75,7 +75,7 @@ def spark(tour: Tour) -> None:
         f"some orders are not in the table exactly once: {rows}",
         log=tour.addresses.spark_log,
     )
-    screen.checked(f"Spark {version} {arrival}, and {len(rows)} orders are rows of its table:")
+    screen.success(f"Spark {version} {arrival}, and {len(rows)} orders are rows of its table:")
     screen.rows(_heads(("id", "customer", "item", "country", "method", "amount_cents")), rows)
     screen.remark(f"orders came as Avro, payments as Protobuf; notebooks attach to {notebooks}")
 
@@ -104,7 +104,7 @@ def _engine(tour: Tour, show: screen.Progress) -> Engine:
 
 def _rows(engine: Engine, tour: Tour) -> list[Any]:
     try:
-        answer: Any = engine.call("sql", statement=_joined(tour), limit=1000)
+        answer: Any = engine.call("sql", statement=_join_query(tour), limit=1000)
     except EngineError as error:
         if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
             return []  # not yet
@@ -113,14 +113,14 @@ def _rows(engine: Engine, tour: Tour) -> list[Any]:
     return rows
 
 
-def _joined(tour: Tour) -> str:
+def _join_query(tour: Tour) -> str:
     return (
         "SELECT o.id, o.customer, o.item, o.country, p.method, p.amount_cents "
         f"FROM orders o LEFT JOIN payments p ON p.order_id = o.id WHERE o.id >= {tour.first_order} ORDER BY o.id"
     )
 
 
-def _counted(rows: list[Any], count: int, what: str, show: Callable[[str], None]) -> list[Any]:
+def _show_count(rows: list[Any], count: int, what: str, show: Callable[[str], None]) -> list[Any]:
     show(f"{len(rows)} of {count} {what}")
     return rows
 

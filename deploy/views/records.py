@@ -16,7 +16,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 
 def formatter(style: str) -> Formatter:
-    """The function that writes records in a style; raises ValueError when there is no such style."""
+    """The function that formats records in a style; ValueError if the style is unknown."""
     match style:
         case "text":
             return lambda record: "".join(line_parts(record))
@@ -33,7 +33,7 @@ def formatter(style: str) -> Formatter:
 
 
 def display_bytes(data: bytes | None) -> str:
-    """Bytes as text; what is not UTF-8 is escaped, and nothing at all is shown as such."""
+    """Bytes as text; what is not UTF-8 is escaped, and no bytes at all are `(null)`."""
     return "(null)" if data is None else data.decode("utf-8", "backslashreplace")
 
 

@@ -165,13 +165,13 @@ def _judgements(client: RegistryClient, old: Side, new: Side, level: str) -> dic
     directions = ways.get(level.removesuffix("_TRANSITIVE"))
     if directions is None:
         return {}
-    found: dict[Direction, Judgement] = {directions[0]: _judged(client, old, new)}
+    found: dict[Direction, Judgement] = {directions[0]: _check(client, old, new)}
     if new.registered is not None and directions[1] not in found:
-        found[directions[1]] = swap_sides(_judged(client, new, old))
+        found[directions[1]] = swap_sides(_check(client, new, old))
     return found
 
 
-def _judged(client: RegistryClient, earlier: Side, given: Side) -> Judgement:
+def _check(client: RegistryClient, earlier: Side, given: Side) -> Judgement:
     assert earlier.registered is not None
     return check_compatibility(
         client, earlier.registered.subject or "", given.definition, version=earlier.registered.version or "latest"

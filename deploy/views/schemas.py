@@ -68,7 +68,7 @@ def format_schema(definition: SchemaDefinition) -> str:
 def canonical_definition(definition: SchemaDefinition, references: Callable[[], References]) -> SchemaDefinition:
     """A schema as registries store it; raises InvalidSchema, or ImportError when the format's library is missing."""
     if definition.schema_type is SchemaType.JSON:
-        return definition  # stored as it is, but for the layout
+        return definition  # registries change only its layout
     if definition.schema_type is SchemaType.AVRO:
         from schema_registry.formats.avro import parse as parse_avro
 

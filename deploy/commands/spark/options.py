@@ -92,7 +92,7 @@ class EngineOptions(ConnectionOptions):
         return SparkSettings.read(file=self.config, environment=os.environ, assignments=[*others, *assignments])
 
     @contextmanager
-    def connected(self) -> Iterator["Engine"]:
+    def connect(self) -> Iterator["Engine"]:
         """A connection to the engine, which is started if necessary; a terminal shows the progress."""
         from streams.spark.engine.client import Engine
 

@@ -73,7 +73,7 @@ def sql(
     text = sys.stdin.read() if statement == "-" else statement
     if not text.strip():
         raise typer.BadParameter("the statement is empty", param_hint="STATEMENT")
-    with options.connected() as engine:
+    with options.connect() as engine:
         for run in itertools.count():
             with waiting("running the statement"):
                 answer = engine.call("sql", statement=text, limit=limit)
@@ -97,7 +97,7 @@ def tables(
     """List the tables: how much is in them, and when they last changed."""
     from core_broker.service.clock import SystemClock
 
-    with options.connected() as engine, waiting("looking at the tables"):
+    with options.connect() as engine, waiting("looking at the tables"):
         found = engine.call("tables", **({} if database is None else {"database": database}))
     if output is Output.JSON:
         print_json(found)
@@ -112,7 +112,7 @@ def describe(options: EngineOptions, name: TableArgument, *, output: OutputOptio
     """Show the columns of a table, where it is, and how much is in it."""
     from core_broker.service.clock import SystemClock
 
-    with options.connected() as engine, waiting(f"looking at {name}"):
+    with options.connect() as engine, waiting(f"looking at {name}"):
         found = engine.call("describe", table=name)
     if output is Output.JSON:
         print_json(found)

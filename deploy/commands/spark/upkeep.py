@@ -105,7 +105,7 @@ def parse_size(text: str) -> int:
 
 
 def _run(options: EngineOptions, operation: str, arguments: Mapping[str, Any], *, output: Output) -> None:
-    with options.connected() as engine, waiting(f"{operation}: working"):
+    with options.connect() as engine, waiting(f"{operation}: working"):
         result = engine.call(operation, **arguments)
     if output is Output.JSON:
         print_json(result)

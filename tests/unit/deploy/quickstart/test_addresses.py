@@ -55,7 +55,7 @@ def test_paths_below_this_folder_are_shown_without_it(here: Path) -> None:
 @pytest.mark.parametrize("file", sorted(path.name for path in (EXAMPLES / "connectors").iterdir()))
 def test_configurations_are_filled_with_the_addresses_of_the_platform(file: str, here: Path) -> None:
     text = (EXAMPLES / "connectors" / file).read_text()
-    filled = _addresses(here / "data", usual=False).filled(text)
+    filled = _addresses(here / "data", usual=False).fill_in(text)
 
     assert json.loads(filled)["name"] == Path(file).stem
     assert "localhost:8081" not in filled
