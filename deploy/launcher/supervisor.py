@@ -11,7 +11,6 @@ import msgspec
 
 from core_broker.service.clock import Clock
 from deploy.launcher import spark, state
-from deploy.launcher.backoff import FIRST_START_TRIES, Backoff
 from deploy.launcher.events import AllReady, Died, Emit, Event, Ready, SparkChecked, Starting, Stopped, Stopping
 from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
@@ -26,12 +25,39 @@ _STOP_TIMEOUT_S: Final = 30.0
 _TAIL_LINES: Final = 10
 _WRONG_SETTINGS: Final = 2
 """The exit code of a service whose settings were refused."""
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 30.0
+CALM_S: Final = 10.0
+"""A service that was ready for this long has recovered."""
+FIRST_START_TRIES: Final = 3
+"""Deaths before a service was ready for the first time; more attempts would not help."""
+GIVEN_UP_DEATHS: Final = 10
+"""Deaths in a row after which a service counts as failed; it is still restarted, after the longest pause."""
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 async def supervise(plan: Plan, *, emit: Emit, clock: Clock) -> None:
     """Run the services of a plan until a signal stops them; raises `Refused` if one cannot start at all."""
     await Supervisor(plan, emit=emit, clock=clock).run()
+
+
+class Backoff:
+    """Counts the deaths of one service since it was last ready for a while."""
+
+    def __init__(self) -> None:
+        self.deaths = 0
+
+    def record_death(self, *, ready_for_s: float) -> float:
+        """Count a death after this time of being ready (0: never); returns the pause before the next start."""
+        if ready_for_s >= CALM_S:
+            self.deaths = 0
+        self.deaths += 1
+        return min(FIRST_PAUSE_S * 2.0 ** min(self.deaths - 1, 30), LONGEST_PAUSE_S)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it has died so often that a person should look at it."""
+        return self.deaths >= GIVEN_UP_DEATHS
 
 
 class SupervisedService:

@@ -18,11 +18,10 @@ from core_broker.service import logs
 from core_broker.service.lifecycle import STOP_SIGNALS, announce
 from streams.errors import EngineUnavailable
 from streams.settings import SparkSettings
-from streams.spark.engine.calls import ConnectionCalls
 from streams.spark.engine.client import Engine
 from streams.spark.engine.executors import check_executors, executors_missing, no_executor_message, zip_packages
 from streams.spark.engine.folder import EngineFolder, FolderLock
-from streams.spark.engine.job import EngineContext, Job, Registry
+from streams.spark.engine.job import ConnectionCalls, EngineContext, Job, Registry
 from streams.spark.engine.jobs import Jobs, RunningJob
 from streams.spark.engine.messages import JSON, PROTOCOL, EngineInfo
 from streams.spark.engine.operations import OPERATIONS

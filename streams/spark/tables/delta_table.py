@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
@@ -18,12 +19,11 @@ from core_broker.service.clock import SystemClock
 from streams.errors import WrongOption
 from streams.spark.files import Files, join_path, local_path
 from streams.spark.tables.catalog import Catalog, CatalogEntry
-from streams.spark.tables.delta_rows import last_rows, staged_rows
 from streams.spark.tables.fitting import is_readable
 from streams.spark.tables.layout import file_name, partition_path, safe_writer
 from streams.spark.tables.model import StagedFile, TableSpec
 from streams.spark.tables.parquet_files import delta_stats, move_file, open_parquet
-from streams.spark.types import changes, conformed, stored_schema, stored_type
+from streams.spark.types import changes, conformed, merged_schema, stored_schema, stored_type
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,7 @@ _ATTEMPTS: Final = 10
 # Every commit reads the log from the last checkpoint on: with a commit per second, a checkpoint every 20 pays off.
 _CHECKPOINT_COMMITS: Final = "20"
 _SAFE_FOLDER: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=.-/")
+_POSITION: Final = "__caudal_position"
 _Result = TypeVar("_Result")
 
 
@@ -221,6 +222,36 @@ class DeltaTables:
                 data_change=True,
                 stats=delta_stats(content.metadata, content.schema_arrow),
             )
+
+
+def staged_rows(files: Files, staged: Sequence[StagedFile], schema: pa.Schema, *, extra: Sequence[str]) -> pa.Table:
+    """All rows of the files in the table's columns, and in those that only the upsert needs."""
+    parts = []
+    for file in staged:
+        if not file.rows:
+            continue
+        with open_parquet(files, file.path) as content:
+            rows = content.read()
+        for column, value in file.partition.items():
+            if column not in rows.column_names and column in schema.names:
+                values = pa.array([value or None], pa.string()).cast(schema.field(column).type)
+                rows = rows.append_column(column, pa.chunked_array([values.take(pa.array([0] * rows.num_rows))]))
+        parts.append(rows)
+    columns = schema
+    for part in parts:
+        needed = [field for field in part.schema if field.name in extra and field.name not in schema.names]
+        columns = merged_schema("staged files", columns, stored_schema(pa.schema(needed)))
+    return pa.concat_tables([conformed(part, columns) for part in parts])
+
+
+def last_rows(rows: pa.Table, keys: Sequence[str], order: Sequence[str]) -> pa.Table:
+    """The last row by `order` of every key; null is a key like any other."""
+    if order:
+        rows = rows.take(pc.sort_indices(rows, sort_keys=[(column, "ascending", "at_start") for column in order]))
+    distinct = list(dict.fromkeys(keys))
+    numbered = rows.select(distinct).append_column(_POSITION, pa.array(range(rows.num_rows), pa.int64()))
+    last = numbered.group_by(distinct).aggregate([(_POSITION, "max")])
+    return rows.take(last.column(f"{_POSITION}_max"))
 
 
 def with_retries(action: Callable[[], _Result]) -> _Result:

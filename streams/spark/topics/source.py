@@ -3,22 +3,23 @@
 spark.readStream.format("caudal").option("kafka.bootstrap.servers", "…").option("subscribe", "orders").load()
 """
 
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 from typing_extensions import override
 
-from streams.errors import WrongOption
+from streams.errors import DataLoss, WrongOption
 from streams.spark.decoding.spec import DecoderSpec
-from streams.spark.topics.batch_reader import TopicBatchReader
 from streams.spark.topics.decoded import common_type, open_decoder
+from streams.spark.topics.fetching import DATA_LOSS_ADVICE
 from streams.spark.topics.options import SourceOptions, source_options
 from streams.spark.topics.positions import Positions
+from streams.spark.topics.ranges import OffsetRange, RangePartition, split_ranges
 from streams.spark.topics.rows import RowMaker, spark_schema
 from streams.spark.topics.stream_reader import TopicStreamReader
 from streams.spark.topics.writer import TopicStreamWriter, TopicWriter, sink_options
@@ -51,7 +52,7 @@ class TopicSource(DataSource):
         )
 
     @override
-    def reader(self, schema: StructType) -> TopicBatchReader:
+    def reader(self, schema: StructType) -> "TopicBatchReader":
         """Reads a batch."""
         options = source_options(self.options, is_stream=False)
         return TopicBatchReader(options, _row_maker(options, schema))
@@ -73,6 +74,39 @@ class TopicSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamWriter:
         """Writes a stream."""
         return TopicStreamWriter(sink_options(self.options), schema)
+
+
+class TopicBatchReader(DataSourceReader):
+    """Reads topics once, from one boundary to another."""
+
+    def __init__(self, options: SourceOptions, rows: RowMaker) -> None:
+        self.options = options
+        self._rows = rows
+
+    @override
+    def partitions(self) -> Sequence[InputPartition]:
+        """The ranges, split for tasks; resolved when the query is planned."""
+        return [RangePartition(item) for item in self.ranges()]
+
+    def ranges(self) -> list[OffsetRange]:
+        """The ranges to read."""
+        options = self.options
+        positions = Positions(options.cluster)
+        partitions = positions.existing_partitions(options.subscription)
+        start = positions.resolve(options.starting, partitions, late_is_end=options.starts_late_at_end)
+        end = positions.resolve(options.ending, partitions, late_is_end=True)
+        reversed_ = [item for item in start if start[item] > end.get(item, start[item])]
+        if reversed_ and options.fail_on_data_loss:
+            (topic, partition), *_ = reversed_
+            bounds = f"from {start[topic, partition]} to {end[topic, partition]}"
+            raise DataLoss(f"Partition {topic}-{partition} would be read {bounds}. {DATA_LOSS_ADVICE}")
+        ranges = [OffsetRange(*item, start[item], end[item]) for item in sorted(start) if item in end]
+        return split_ranges(ranges, parts_min=options.min_partitions, rows_max=options.max_records_per_partition)
+
+    @override
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one range, on an executor; Spark makes one empty task when there is none."""
+        return self._rows.read(partition.range) if isinstance(partition, RangePartition) else iter(())
 
 
 def register(session: SparkSession) -> None:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import Row
 
-from streams.spark.engine.values import json_value
+from streams.spark.engine.operations import json_value
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from deploy.launcher.backoff import CALM_S, GIVEN_UP_DEATHS, Backoff
+from deploy.launcher.supervisor import CALM_S, GIVEN_UP_DEATHS, Backoff
 
 
 def test_pauses_double_up_to_half_a_minute() -> None:

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from streams.errors import DataLoss, StreamsError
-from streams.spark.topics.batch_reader import TopicBatchReader
-from streams.spark.topics.source import TopicSource
+from streams.spark.topics.source import TopicBatchReader, TopicSource
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.unit.streams.spark.topics.conftest import Send
