@@ -134,7 +134,7 @@ def test_dead_letters_are_counted(context: Context, tmp_path: Path) -> None:
     (finding,) = eventually(lambda: list(data.dead_letters(context)), timeout_s=_PATIENCE_S)
     assert finding.level is Level.NOTE
     assert finding.found.startswith("1 in numbers-dead")
-    assert finding.next_steps == ("see which, where and why:  caudal dlq list numbers-sink",)
+    assert finding.next_steps == ("see which, and why:  caudal dlq list numbers-sink",)
 
 
 def test_service_that_hangs_is_a_finding_and_not_a_hang(context: Context) -> None:

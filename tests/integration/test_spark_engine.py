@@ -432,7 +432,9 @@ def test_an_engine_in_the_foreground_stays_until_it_is_stopped(tmp_path: Path) -
         try:
             assert process.stdout is not None
             assert process.stderr is not None
-            assert process.stdout.readline().startswith("caudal spark engine ready: ")
+            line = process.stdout.readline()
+            assert line.startswith("caudal spark engine ready: ")
+            assert f" data={settings.data_dir} " in line
             with Engine.connect(settings) as engine:
                 assert engine.info.pid == process.pid
                 family = family_of(psutil.Process(process.pid))

@@ -106,7 +106,8 @@ class Host:
     def endpoints(self) -> dict[str, str]:
         """Its addresses, for the ready line."""
         notebooks = {"connect": self.info.connect_url} if self.info.connect_url else {}
-        return {**notebooks, "socket": str(self._socket), "master": self.info.master}
+        socket = str(self._socket)
+        return {**notebooks, "socket": socket, "data": str(self._folder.path), "master": self.info.master}
 
     def serve(self, *, idle_seconds: float | None) -> int:
         """Wait until it is time to end, and end cleanly; the exit code says whether Spark has failed."""
