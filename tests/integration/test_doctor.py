@@ -76,8 +76,10 @@ def _url(context: Context, name: str) -> str:
 
 def test_platform_that_runs_is_found_well(context: Context, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["doctor", "--data", str(context.data), "--timeout", str(_PATIENCE_S), "-o", "json"])
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    platform = {finding["subject"]: finding["level"] for finding in told["findings"] if finding["group"] == "Platform"}
+    output: dict[str, Any] = json.loads(capsys.readouterr().out)
+    platform = {
+        finding["subject"]: finding["level"] for finding in output["findings"] if finding["group"] == "Platform"
+    }
     assert (
         platform.items()
         >= {
@@ -92,7 +94,7 @@ def test_platform_that_runs_is_found_well(context: Context, capsys: pytest.Captu
             "Logs": "ok",
         }.items()
     )
-    assert code == (1 if told["counts"]["problem"] else 0)
+    assert code == (1 if output["counts"]["problem"] else 0)
 
 
 def test_ports_of_the_platform_are_known_as_its_own(context: Context) -> None:

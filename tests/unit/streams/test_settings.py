@@ -56,8 +56,8 @@ def test_what_cannot_work_is_refused_with_what_is_allowed(key: str, value: str, 
 
 def test_the_refusal_of_an_unknown_key_of_ours_names_all_there_are() -> None:
     ours = [key for key in SparkSettings.DEFINITIONS if key.startswith("spark.caudal.")]
-    told = SparkSettings.REFUSED["spark.caudal.*"]
-    assert [key for key in ours if key not in told] == []
+    output = SparkSettings.REFUSED["spark.caudal.*"]
+    assert [key for key in ours if key not in output] == []
 
 
 def test_the_file_may_be_another_services_and_the_last_source_wins(tmp_path: Path) -> None:

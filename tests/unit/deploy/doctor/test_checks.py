@@ -23,7 +23,7 @@ def test_check_that_raises_is_itself_a_finding_and_keeps_what_it_found_before(co
     assert [finding.level for finding in well] == [Level.OK]
 
 
-def test_check_that_hangs_is_itself_a_finding_and_holds_up_nobody(context: Context) -> None:
+def test_check_that_hangs_is_itself_a_finding_and_holds_up_no_other(context: Context) -> None:
     released = threading.Event()
 
     def hangs(_: Context) -> Iterator[Finding]:

@@ -28,9 +28,11 @@ def test_java_home_without_a_java_is_a_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("is_prepared", "told"), [(False, "faster after  caudal spark prepare"), (True, "archived")])
+@pytest.mark.parametrize(
+    ("is_prepared", "expected"), [(False, "faster after  caudal spark prepare"), (True, "archived")]
+)
 def test_java_is_reported_with_how_spark_starts_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool, expected: str
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     environment = made_up_java(tmp_path)
@@ -40,7 +42,7 @@ def test_java_is_reported_with_how_spark_starts_on_it(
     (finding,) = java(Context(environment=environment, data=Path()))
     assert finding.level is Level.OK
     assert f"17 at {tmp_path}/bin/java; Spark" in finding.found
-    assert finding.found.endswith(told)
+    assert finding.found.endswith(expected)
 
 
 def test_no_variables_of_spark_are_well() -> None:

@@ -27,12 +27,12 @@ def test_memory_of_a_container_is_what_it_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("year", "level"), [(1970, Level.PROBLEM), (2025, Level.WARNING), (2090, Level.OK), (2201, Level.PROBLEM)]
 )
-def test_clock_that_cannot_be_right_is_told(year: int, level: Level) -> None:
+def test_clock_that_cannot_be_right_is_reported(year: int, level: Level) -> None:
     (finding,) = clock(Context(environment={}, data=Path(), clock=ManualClock(_ms(year))))
     assert finding.level is level
 
 
-def test_low_limit_of_open_files_is_told_with_the_command_that_raises_it() -> None:
+def test_low_limit_of_open_files_is_reported_with_the_command_that_raises_it() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
     try:

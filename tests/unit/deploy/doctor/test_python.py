@@ -20,11 +20,11 @@ def test_requirements_of_an_extra_are_its_own_those_of_the_extras_it_names_and_e
     assert {item.name for item in requirements_of(_LINES, ()).values()} == {"rich"}
 
 
-def test_package_that_is_missing_or_too_old_is_told() -> None:
+def test_package_that_is_missing_or_too_old_is_reported() -> None:
     found = requirements_of(["no-such-package>=1", "rich>=1000", "rich>=14"], ())
     version = importlib.metadata.version("rich")
-    told = [requirement_problem(requirement) for requirement in found.values()]
-    assert told == ["no-such-package is missing", f"rich is {version}, but >=1000 is needed", ""]
+    output = [requirement_problem(requirement) for requirement in found.values()]
+    assert output == ["no-such-package is missing", f"rich is {version}, but >=1000 is needed", ""]
 
 
 @pytest.mark.processes

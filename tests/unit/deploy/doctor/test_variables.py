@@ -45,7 +45,7 @@ def test_one_wrong_variable_does_not_hide_those_that_have_an_effect() -> None:
     assert "NUM_PARTITIONS" not in effective.found
 
 
-def test_variable_of_the_tools_that_nobody_reads_is_told_with_the_one_that_was_meant() -> None:
+def test_variable_of_the_tools_that_does_not_exist_is_reported_with_a_similar_one() -> None:
     (finding,) = _found(CAUDAL_BOOTSTRAPS="kafka:9092")
     assert finding.level is Level.WARNING
     assert finding.next_steps == ("did you mean CAUDAL_BOOTSTRAP?",)

@@ -28,7 +28,7 @@ EVENTS: list[Event] = [
 ]
 
 
-def test_events_arrive_in_another_process_as_they_were_told() -> None:
+def test_events_arrive_in_another_process_unchanged() -> None:
     reading, writing = os.pipe()
     pipe = EventPipe(writing)
     for event in EVENTS:
@@ -38,7 +38,7 @@ def test_events_arrive_in_another_process_as_they_were_told() -> None:
         assert [decode_event(line) for line in news] == EVENTS
 
 
-def test_a_launcher_goes_on_when_nobody_listens_any_more() -> None:
+def test_a_launcher_goes_on_after_its_listener_has_gone() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     pipe = EventPipe(writing)

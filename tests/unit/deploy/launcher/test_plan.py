@@ -73,7 +73,7 @@ def test_any_ports_may_be_mixed_with_chosen_ones() -> None:
     assert {port for name, port in ports.items() if name != "broker"} == {0}
 
 
-def test_a_service_that_is_left_out_has_no_port_and_nobody_waits_for_it() -> None:
+def test_a_service_that_is_left_out_has_no_port_and_no_service_waits_for_it() -> None:
     plan = make_plan(Request(without=("broker", "connect"), bootstrap="kafka:9092"))
     assert list(plan.ports) == ["registry", "rest-proxy"]
     assert plan.needs_of(plan.services[1]) == ("registry",)
@@ -94,7 +94,7 @@ def test_a_value_may_hold_colons_and_equal_signs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "told", "next_step"),
+    ("request_", "expected", "next_step"),
     [
         (Request(without=("zookeeper",)), "--without zookeeper: there is no such service", "broker, registry"),
         (Request(without=("broker", "registry", "rest-proxy", "connect")), "leaves nothing to run", "there are"),
@@ -116,10 +116,12 @@ def test_a_value_may_hold_colons_and_equal_signs() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_request_that_cannot_work_is_refused_with_what_to_do(request_: Request, told: str, next_step: str) -> None:
+def test_a_request_that_cannot_work_is_refused_with_what_to_do(
+    request_: Request, expected: str, next_step: str
+) -> None:
     with pytest.raises(Refused) as refused:
         make_plan(request_)
-    assert told in refused.value.text
+    assert expected in refused.value.text
     assert any(next_step in step for step in refused.value.next_steps)
 
 

@@ -24,7 +24,7 @@ def test_a_service_listens_on_a_port_that_is_kept_for_it() -> None:
 
 
 @needs_proc
-def test_nobody_who_asks_for_any_port_is_given_one_that_is_kept() -> None:
+def test_a_held_port_is_not_given_to_a_process_that_asks_for_any() -> None:
     held = HeldPort.acquire("", 0)
     for _ in range(50):
         with socket.create_server(("127.0.0.1", 0)) as other:
@@ -33,7 +33,7 @@ def test_nobody_who_asks_for_any_port_is_given_one_that_is_kept() -> None:
 
 
 @pytest.mark.parametrize("bind", ["localhost", "", "127.0.0.1"])
-def test_a_port_that_somebody_listens_on_is_taken(bind: str) -> None:
+def test_a_port_that_a_process_listens_on_is_in_use(bind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError, match="in use"):
         HeldPort.acquire(bind, other.getsockname()[1])
 
@@ -44,12 +44,12 @@ def test_an_address_that_is_not_of_this_machine_has_no_ports() -> None:
 
 
 @needs_proc
-def test_the_owner_of_a_port_is_told_with_its_process() -> None:
+def test_the_owner_of_a_port_is_reported_with_its_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as ours:
         assert f"process {os.getpid()} (" in str(owner_of(ours.getsockname()[1]))
 
 
-def test_a_port_that_nobody_listens_on_has_no_owner() -> None:
+def test_a_port_without_a_listener_has_no_owner() -> None:
     held = HeldPort.acquire("127.0.0.1", 0)
     assert owner_of(held.port) is None
     held.release()

@@ -71,11 +71,11 @@ def test_a_file_that_is_no_state_is_passed_over(tmp_path: Path) -> None:
 
 def test_programs_find_the_facts_by_their_names(tmp_path: Path) -> None:
     state.write(a_state(tmp_path))
-    told = json.loads((tmp_path / "platform.json").read_text())
-    assert {"version", "pid", "started_ms", "data", "state", "services", "spark"} <= told.keys()
+    output = json.loads((tmp_path / "platform.json").read_text())
+    assert {"version", "pid", "started_ms", "data", "state", "services", "spark"} <= output.keys()
     facts = {"state", "pid", "port", "endpoint", "metrics", "restarts", "log", "ready_after_s"}
-    assert facts <= told["services"]["broker"].keys()
-    assert told["spark"] | {"data_dir": str(tmp_path / "spark"), "connect_port": 15002} == told["spark"]
+    assert facts <= output["services"]["broker"].keys()
+    assert output["spark"] | {"data_dir": str(tmp_path / "spark"), "connect_port": 15002} == output["spark"]
 
 
 def test_only_its_owner_may_read_what_may_hold_passwords(tmp_path: Path) -> None:

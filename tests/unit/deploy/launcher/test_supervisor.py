@@ -21,7 +21,7 @@ def test_a_service_that_is_only_ready_for_a_moment_is_not_well() -> None:
     assert backoff.record_death(ready_for_s=CALM_S / 2) == 0.4
 
 
-def test_a_service_that_dies_again_and_again_needs_somebody_who_looks() -> None:
+def test_a_service_that_dies_again_and_again_counts_as_failed() -> None:
     backoff = Backoff()
     for _ in range(GIVEN_UP_DEATHS - 1):
         backoff.record_death(ready_for_s=0.0)

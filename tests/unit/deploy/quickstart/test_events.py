@@ -51,10 +51,10 @@ def test_the_record_that_is_no_order_has_no_schema(bodies: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("addresses", "told"),
+    ("addresses", "expected"),
     [([(0, 3)], "0: 3"), ([(0, 3), (0, 4), (0, 5)], "0: 3–5"), ([(1, 7), (0, 3), (1, 8)], "0: 3, 1: 7–8")],
 )
-def test_places_are_told_by_partition(addresses: list[tuple[int, int]], told: str) -> None:
+def test_offsets_are_shown_by_partition(addresses: list[tuple[int, int]], expected: str) -> None:
     sent = [Sent(topic="orders", partition=partition, offset=offset) for partition, offset in addresses]
 
-    assert events._extent(sent) == told
+    assert events._extent(sent) == expected

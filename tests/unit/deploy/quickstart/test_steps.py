@@ -50,10 +50,10 @@ def test_the_tour_ends_at_the_first_step_that_fails(tour: Tour, capsys: pytest.C
     failing = _step(_fail(StepFailed("no rows", log=Path("/logs/connect.log"))), title="Rows")
 
     assert not take(tour, [_step(lambda _: seen.append("first")), failing, _step(lambda _: seen.append("last"))])
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert seen == ["first"]
-    assert "step 2, 'Rows', failed: no rows" in told
-    assert "  → read its log:  /logs/connect.log\n" in told
+    assert "step 2, 'Rows', failed: no rows" in output
+    assert "  → read its log:  /logs/connect.log\n" in output
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_tour_ends_at_the_first_step_that_fails(tour: Tour, capsys: pytest.C
     [sqlite3.OperationalError("database is locked"), OSError("no space"), StepFailed("[red]odd[/]")],
     ids=lambda error: type(error).__name__,
 )
-def test_trouble_is_told_without_a_trace(error: Exception, tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trouble_is_reported_without_a_trace(error: Exception, tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
     assert not take(tour, [_step(_fail(error))])
     assert str(error) in capsys.readouterr().err
 
@@ -99,12 +99,12 @@ def test_every_step_has_a_sentence() -> None:
 
 def test_who_stays_reads_how_to_look_and_to_stop(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
     steps.show_next(tour, stays=True)
-    told = capsys.readouterr().out
-    assert [word for word in (" status", " down", "sc://localhost:1", "/docs", "README.md") if word not in told] == []
+    output = capsys.readouterr().out
+    assert [word for word in (" status", " down", "sc://localhost:1", "/docs", "README.md") if word not in output] == []
 
 
 def test_who_does_not_stay_reads_how_to_begin(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
     steps.show_next(tour, stays=False)
-    told = capsys.readouterr().out
-    assert "caudal up" in told
-    assert " down" not in told
+    output = capsys.readouterr().out
+    assert "caudal up" in output
+    assert " down" not in output

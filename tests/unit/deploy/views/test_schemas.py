@@ -88,7 +88,7 @@ def test_more_subjects_than_fit_in_one_answer_are_all_listed() -> None:
     assert [item.subject for item in found] == [f"subject-{number:04}" for number in range(1005)]
 
 
-def test_refused_user_is_told_to_say_who_it_is(caudal: Caudal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_user_learns_how_to_give_credentials(caudal: Caudal, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeRegistry(credentials="me:secret") as registry:
         monkeypatch.setenv("CAUDAL_REGISTRY", registry.url)
         assert "--user name:password" in caudal("schema", "show", "orders", code=1).stderr

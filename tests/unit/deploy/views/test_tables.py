@@ -51,7 +51,7 @@ def test_a_view_holds_nothing_but_columns() -> None:
     ("seconds", "text"),
     [(0, "0 s ago"), (119, "119 s ago"), (120, "2 min ago"), (7200, "2 h ago"), (172_800, "2 d ago")],
 )
-def test_moments_are_told_as_people_do(seconds: int, text: str) -> None:
+def test_ages_are_written_as_people_say_them(seconds: int, text: str) -> None:
     assert ago(5_000, now_ms=5_000 + 1000 * seconds) == text
 
 

@@ -38,7 +38,7 @@ def test_an_engine_that_does_not_run_need_not_be_stopped(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("command", [["sql", "SELECT 1"], ["tables"], ["describe", "x"], ["compact", "x"]])
-def test_a_missing_java_is_told_with_how_to_install_it(
+def test_a_missing_java_is_reported_with_how_to_install_it(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", "")
@@ -48,7 +48,7 @@ def test_a_missing_java_is_told_with_how_to_install_it(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["sql", "SELECT 1", "--set", "spark.caudal.port=1"], "spark.caudal.port=1: unknown setting; known are"),
         (["sql", "SELECT 1", "--set", "spark.driver.memory=much"], "spark.driver.memory=much: must be a number"),
@@ -62,11 +62,11 @@ def test_a_missing_java_is_told_with_how_to_install_it(
         (["reload", "sink", "-t", "x", "-p", "0", "--from", "5", "--to", "5"], "--from 5 must be before --to 5"),
     ],
 )
-def test_what_cannot_work_is_told_before_anything_starts(
-    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_cannot_work_is_reported_before_anything_starts(
+    words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["spark", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert not (tmp_path / "engine").exists()
 
 

@@ -352,7 +352,7 @@ def test_a_writer_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_p
         assert child.stdin is not None
         assert child.stdout is not None
         with child:
-            # It does not know whether the batch after the last it has told of is done.
+            # It does not know whether the batch after the last it has output of is done.
             child.stdin.write(f"{max(done, 0)}\n")
             child.stdin.flush()
             while done < goal:

@@ -28,7 +28,7 @@ def _metadata(folder: Path, rows: pa.Table) -> pq.FileMetaData:
         ([-1, None, 1], Verdict.FILTER, [True, False, False]),
     ],
 )
-def test_age_is_told_by_the_footer_where_possible(
+def test_age_is_decided_by_the_footer_where_possible(
     tmp_path: Path, hours: list[int | None], verdict: Verdict, matches: list[bool]
 ) -> None:
     times = [None if hour is None else DAY + dt.timedelta(hours=hour) for hour in hours]
@@ -74,7 +74,7 @@ def _places(topic: str, partition: int, offsets: list[int | None]) -> pa.Table:
         (_places("t", 0, [3, None, 5]), Verdict.FILTER, [True, False, True]),
     ],
 )
-def test_a_place_in_a_topic_is_told_by_the_footer_where_possible(
+def test_a_range_of_offsets_is_decided_by_the_footer_where_possible(
     tmp_path: Path, rows: pa.Table, verdict: Verdict, matches: list[bool]
 ) -> None:
     range_ = TopicRange(topic="t", partition=0, first=3, last=5)

@@ -102,7 +102,7 @@ def test_a_few_consumers_are_kept_and_the_oldest_goes_first() -> None:
     assert readers[2].closed.is_set()
 
 
-def test_consumers_that_nobody_uses_are_closed() -> None:
+def test_idle_consumers_are_closed() -> None:
     kept, reader = _IdleReaders(idle_seconds=0.05), Reader()
     kept.give_back(("one",), reader)
     assert reader.closed.wait(60)
