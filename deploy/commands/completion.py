@@ -7,14 +7,13 @@ Names come from the cluster, registry or worker of the options or the environmen
 failure or a time-out nothing is offered: a message would end up in the line being typed.
 """
 
-import inspect
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -23,9 +22,8 @@ from deploy.terminal.output import examples
 from deploy.views.compatibility import MEANINGS
 
 if TYPE_CHECKING:
+    from core_broker.client.admin import Admin
     from core_broker.service.settings import Settings
-
-T = TypeVar("T")
 
 EPILOG: Final = examples(
     "source <(caudal completion bash)                                     this shell only; in ~/.bashrc for all",
@@ -154,49 +152,49 @@ def completer(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Calla
 @completer
 def topics(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Topics of the cluster."""
-    from deploy.commands.options import ClusterOptions
-
-    return sorted(_options(ClusterOptions, given, seconds).admin().topic_names())
+    return sorted(_admin(given, seconds).topic_names())
 
 
 @completer
 def groups(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Consumer groups of the cluster."""
-    from deploy.commands.options import ClusterOptions
-
-    return [group.group_id for group in _options(ClusterOptions, given, seconds).admin().groups()]
+    return [group.group_id for group in _admin(given, seconds).groups()]
 
 
 @completer
 def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry."""
-    from deploy.commands.options import RegistryOptions
+    from deploy.clients.connections import registry_client
 
-    with _options(RegistryOptions, given, seconds).client() as client:
+    options = (given["registry"], given["user"], given["properties"], given["client_config"])
+    with registry_client(*options, timeout=seconds) as client:
         return client.subjects()
 
 
 @completer
 def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors of the worker."""
-    from deploy.commands.options import WorkerOptions
+    from deploy.clients.connect import ConnectClient
 
-    with _options(WorkerOptions, given, seconds).client() as client:
+    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
         return sorted(client.connectors())
 
 
 @completer
 def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors that the worker can run, by the last part of their class."""
-    from deploy.commands.options import WorkerOptions
+    from deploy.clients.connect import ConnectClient
 
-    with _options(WorkerOptions, given, seconds).client() as client:
+    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
         return sorted({str(item["class"]).rpartition(".")[2] for item in client.plugins(connectors_only=True)})
 
 
-def _options(kind: type[T], given: Mapping[str, Any], seconds: float) -> T:
-    """The options of a connection in the half-typed command."""
-    return kind(**{**{name: given[name] for name in inspect.signature(kind).parameters}, "timeout": seconds})
+def _admin(given: Mapping[str, Any], seconds: float) -> "Admin":
+    from core_broker.client.admin import Admin
+    from deploy.clients.connections import client_settings
+
+    options = (given["bootstrap"], given["properties"], given["client_config"])
+    return Admin(client_settings(*options, timeout=seconds))
 
 
 def services() -> list[tuple[str, str]]:
