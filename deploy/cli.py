@@ -11,19 +11,14 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the console script."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if (code := _run_service(given)) is not None:
-        return code
-    return _run_tool(given)
-
-
-def _run_service(given: list[str]) -> int | None:
-    """Run a service without importing the tools' libraries; None when this is not the plain start of a service."""
     from core_broker.service.commandline import parse_arguments
     from deploy.services import SERVICES, run_service
 
-    parsed = parse_arguments(given[1:]) if given and given[0] in SERVICES else None
-    return None if parsed is None else run_service(given[0], parsed)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # The plain start of a service does not import the tools' libraries.
+    if given and given[0] in SERVICES and (parsed := parse_arguments(given[1:])) is not None:
+        return run_service(given[0], parsed)
+    return _run_tool(given)
 
 
 def _run_tool(given: list[str]) -> int:
@@ -57,7 +52,9 @@ def _run_tool(given: list[str]) -> int:
 
 @functools.cache
 def application() -> "typer.Typer":
-    """The command tree; made once, since it is put together from the modules' own parts."""
+    """The command tree; built once, because it changes the groups of the modules."""
+    from importlib.metadata import version
+
     import typer
 
     from deploy.commands import cluster, completion, dlq, doctor, down, group, logs, quickstart, services, status, up
@@ -77,11 +74,16 @@ def application() -> "typer.Typer":
         epilog="First steps:  caudal quickstart  shows it all;  caudal up  starts the platform",
     )
 
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            typer.echo(f"caudal {version('caudal')}")
+            raise typer.Exit
+
     @app.callback()
     def options(
         _version: Annotated[
             bool,
-            typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Show the version and exit."),
+            typer.Option("--version", "-V", callback=print_version, is_eager=True, help="Show the version and exit."),
         ] = False,
     ) -> None:
         """Options before a command."""
@@ -112,16 +114,6 @@ def application() -> "typer.Typer":
     }.items():
         app.add_typer(tool, name=name, rich_help_panel="Tools")
     return app
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        import typer
-
-        typer.echo(f"caudal {version('caudal')}")
-        raise typer.Exit
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Asks a service on this machine how it is: `python -m deploy.health_check [SERVICE [--config FILE] ...]`.
+"""Checks the health of a service on this machine: `python -m deploy.health_check [SERVICE [--config FILE] ...]`.
 
-For health checks of containers and units. The address comes from the settings that the service itself was given: the
-same file, variables and `--set`. Without a service: the one that the container was started for. `--wait SECONDS`, in
-front of it, asks until all is well.
+For health checks of containers and units. The address comes from the settings of the service: the same file, variables
+and `--set`. Without a service, it checks the one that the container runs. With `--wait SECONDS` before the service, it
+repeats the check until the service is healthy.
 """
 
 import http.client
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from core_broker.service.commandline import EXIT_USAGE, parse_arguments, refusal
 from core_broker.service.properties import gather
 from core_broker.service.settings import SettingsError
-from deploy.stack import BY_NAME, Service
+from deploy.stack import BY_NAME
 
 _FIRST_PROCESS: Final = Path("/proc/1/cmdline")
 _USAGE: Final = (
@@ -30,15 +30,15 @@ _PAUSE_S: Final = 0.2
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Exit code 0 when the service is well (or is none that can be asked), 1 when it is not, 2 for wrong arguments."""
+    """Exit code 0 if the service is healthy (or has no health check), 1 if not, 2 for wrong arguments."""
     given = list(arguments)
     wait_s = 0.0
     if given[:1] == ["--wait"] and len(given) > 1 and given[1].isdigit():
         wait_s = float(given[1])
         del given[:2]
-    command = given or command_of(_FIRST_PROCESS.read_bytes())
+    command = given or caudal_arguments(_FIRST_PROCESS.read_bytes())
     if not given and (not command or command[0] not in BY_NAME):
-        return 0  # a tool, or a Celery worker: that it runs is all there is to know
+        return 0  # a tool, or a Celery worker, which have no health check
     try:
         url = address(command, environment)
     except SettingsError as error:
@@ -47,18 +47,24 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     if url is None:
         sys.stderr.write(_USAGE)
         return EXIT_USAGE
-    return _ask(url, wait_s)
+    deadline = time.monotonic() + wait_s
+    while (problem := _check(url)) is not None:
+        if time.monotonic() >= deadline:
+            sys.stderr.write(f"{url}: {problem}\n")
+            return 1
+        time.sleep(_PAUSE_S)
+    return 0
 
 
-def command_of(process: bytes) -> list[str]:
-    """What stands behind `caudal` on the command line of a process; empty when it is another program."""
+def caudal_arguments(process: bytes) -> list[str]:
+    """The arguments of `caudal` on the command line of a process; empty if it is another program."""
     words = process.decode(errors="replace").rstrip("\0").split("\0")
-    place = next((number for number, word in enumerate(words) if Path(word).name == "caudal"), len(words))
-    return words[place + 1 :]
+    index = next((number for number, word in enumerate(words) if Path(word).name == "caudal"), len(words))
+    return words[index + 1 :]
 
 
 def address(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Where the service of a command tells its health; None when the command is not understood."""
+    """The health check's URL for the service of a command; None if the command is not understood."""
     service = BY_NAME.get(command[0])
     parsed = parse_arguments(command[1:])
     if service is None or parsed is None:
@@ -69,35 +75,21 @@ def address(command: Sequence[str], environment: Mapping[str, str]) -> str | Non
         prefix=service.environment_prefix,
         assignments=parsed.assignments,
     )
-    return f"{_origin(service, values)}/health"
-
-
-def _origin(service: Service, values: Mapping[str, str]) -> str:
     key = "listeners" if service.metrics_port is None else "metrics.listener"
     listener = urlsplit(values.get(key, "").split(",")[0])
     port = listener.port or service.metrics_port or service.port
     scheme = "https" if listener.scheme == "https" else "http"
     host = listener.hostname if listener.hostname not in (None, "0.0.0.0", "::") else "localhost"
-    return f"{scheme}://{f'[{host}]' if host and ':' in host else host}:{port}"
+    return f"{scheme}://{f'[{host}]' if host and ':' in host else host}:{port}/health"
 
 
-def _ask(url: str, wait_s: float) -> int:
-    deadline = time.monotonic() + wait_s
-    while (answer := _answer(url)) is not None:
-        if time.monotonic() >= deadline:
-            sys.stderr.write(f"{url}: {answer}\n")
-            return 1
-        time.sleep(_PAUSE_S)
-    return 0
-
-
-def _answer(url: str) -> str | None:
-    """What is wrong; None when all is well."""
+def _check(url: str) -> str | None:
+    """What is wrong; None if the service is healthy."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     connection: http.client.HTTPConnection
     if parts.scheme == "https":
-        # It is this machine that is asked: whether the certificate bears the name "localhost" does not matter.
+        # The request stays on this machine: the certificate need not be for "localhost".
         trusting = ssl._create_unverified_context()  # noqa: SLF001 - the documented way
         connection = http.client.HTTPSConnection(
             parts.hostname, parts.port, timeout=_ANSWER_TIMEOUT_S, context=trusting

@@ -52,8 +52,8 @@ _SPARK = """# Settings of Spark
 
 Give them in the properties of the Connect worker that runs Spark sinks, or for `caudal spark` in a properties file
 (`--config`, which may be the worker's), as environment variables (`spark.master` is `CONNECT_SPARK_MASTER` where a
-worker runs, `CAUDAL_SPARK_MASTER` anywhere) or as `--set key=value`; the last one wins. Everybody who names the same
-`spark.caudal.data.dir` shares one Spark.
+worker runs, `CAUDAL_SPARK_MASTER` anywhere) or as `--set key=value`; the last one wins. All clients that name the same
+`spark.caudal.data.dir` share one Spark.
 """
 
 

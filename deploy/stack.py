@@ -12,24 +12,24 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One service, as its operator knows it."""
+    """One service."""
 
     name: str
-    """Of its command: `caudal NAME`."""
+    """The name of its command: `caudal NAME`."""
     title: str
     purpose: str
     port: int
     protocol: str = "http"
-    """Of its listener."""
+    """The protocol of its listener."""
     environment_prefix: str
     config_file: str
-    """What people call its properties file."""
+    """The usual name of its properties file."""
     settings_page: str
-    """Where its settings are explained."""
+    """The page that explains its settings."""
     needs: tuple[str, ...] = ()
     """Services that must be ready before it starts."""
     metrics_port: int | None = None
-    """Where `/metrics` and `/health` are; None: at its own port."""
+    """The port of `/metrics` and `/health`; None for its own port."""
 
 
 BROKER: Final = Service(
@@ -74,72 +74,54 @@ CONNECT: Final = Service(
 )
 
 STACK: Final = (BROKER, REGISTRY, REST_PROXY, CONNECT)
-"""In the order in which they start; they stop in the opposite one."""
+"""In the order in which they start; they stop in reverse."""
 BY_NAME: Final = {service.name: service for service in STACK}
 SPARK_CONNECT_PORT: Final = 15002
-"""Spark is no service of its own: Connect starts it on first need, and notebooks find it here."""
-_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
+"""The port for notebooks. Spark is not a service of its own: Connect starts it on first use."""
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where one service stands."""
+class ServiceAddress:
+    """The address and folder of a running service."""
 
     host: str
     """The name under which the others reach it."""
     port: int
     data: str
-    """A folder of its own."""
+    """Its own folder."""
     bind: str = ""
-    """The address it listens on; empty: every one."""
+    """The address it listens on; empty for all."""
     metrics_port: int | None = None
 
 
-def settings_of(name: str, places: Mapping[str, Place], *, elsewhere: Mapping[str, str] = _NOWHERE) -> dict[str, str]:
-    """The settings that make a service of the stack work beside the others, wherever they stand.
+def settings_of(
+    name: str, addresses: Mapping[str, ServiceAddress], *, elsewhere: Mapping[str, str] = _NONE
+) -> dict[str, str]:
+    """The settings that make a service work with the others, wherever they run.
 
     `elsewhere` has the addresses of those that are not ours: `broker` as host:port (or several), `registry` as a URL.
     """
-    place = places[name]
-    shared = {"listeners": f"{BY_NAME[name].protocol}://{place.bind}:{place.port}"}
+    own = addresses[name]
+    settings = {"listeners": f"{BY_NAME[name].protocol}://{own.bind}:{own.port}"}
+    urls = {other: f"http://{address.host}:{address.port}" for other, address in addresses.items()} | dict(elsewhere)
+    if name in ("rest-proxy", "connect"):
+        settings["bootstrap.servers"] = elsewhere.get("broker") or urls["broker"].removeprefix("http://")
     match name:
         case "broker":
-            return {**shared, **_broker(place, places, elsewhere)}
+            # By default a new group waits 3 s for more members; Kafka's own sample configuration turns that off, too.
+            settings |= {"log.dirs": own.data, "group.initial.rebalance.delay.ms": "0"}
+            if own.metrics_port is not None:
+                settings["metrics.listener"] = f"http://{own.bind}:{own.metrics_port}"
+            if "registry" in urls:
+                # Only guarded topics use it.
+                settings["confluent.schema.registry.url"] = urls["registry"]
         case "registry":
-            return {**shared, "database.url": f"sqlite:///{place.data}/registry.db"}
+            settings["database.url"] = f"sqlite:///{own.data}/registry.db"
         case "rest-proxy":
-            return {
-                **shared,
-                "bootstrap.servers": _bootstrap(places, elsewhere),
-                "schema.registry.url": url("registry", places, elsewhere=elsewhere),
-                "state.dir": place.data,
-            }
+            settings |= {"schema.registry.url": urls["registry"], "state.dir": own.data}
         case "connect":
-            return {
-                **shared,
-                "bootstrap.servers": _bootstrap(places, elsewhere),
-                "rest.advertised.host.name": place.host,
-                "spark.caudal.data.dir": place.data,
-            }
+            settings |= {"rest.advertised.host.name": own.host, "spark.caudal.data.dir": own.data}
         case _:
             raise KeyError(name)
-
-
-def url(name: str, places: Mapping[str, Place], *, elsewhere: Mapping[str, str] = _NOWHERE) -> str:
-    """Where an HTTP service is reached by the others."""
-    return elsewhere[name] if name in elsewhere else f"http://{places[name].host}:{places[name].port}"
-
-
-def _broker(place: Place, places: Mapping[str, Place], elsewhere: Mapping[str, str]) -> dict[str, str]:
-    # By default a new group waits 3 s for more members; Kafka's own sample configuration turns that off, too.
-    chosen = {"log.dirs": place.data, "group.initial.rebalance.delay.ms": "0"}
-    if place.metrics_port is not None:
-        chosen["metrics.listener"] = f"http://{place.bind}:{place.metrics_port}"
-    if "registry" in places or "registry" in elsewhere:
-        # Asked by guarded topics alone.
-        chosen["confluent.schema.registry.url"] = url("registry", places, elsewhere=elsewhere)
-    return chosen
-
-
-def _bootstrap(places: Mapping[str, Place], elsewhere: Mapping[str, str]) -> str:
-    return elsewhere["broker"] if "broker" in elsewhere else f"{places['broker'].host}:{places['broker'].port}"
+    return settings

@@ -1,17 +1,17 @@
-"""Errors of Spark's parts, grouped by what the caller does about them.
+"""Errors of the Spark parts, grouped by what the caller does about them.
 
 StreamsError
 ├── EngineUnavailable   Spark cannot be started or reached: the message says what to do
 │   └── JavaMissing     there is no Java that Spark can run on
-├── EngineError         something that the engine was asked to do failed
+├── EngineError         the engine could not do what it was asked to
 ├── SchemaConflict      rows of this shape do not fit into a table
-├── DataLoss            records are gone that should have been read
+├── DataLoss            records that should have been read are gone
 └── WrongOption         an option cannot work: key, value and what is allowed
 """
 
 
 class StreamsError(Exception):
-    """Root of what these parts raise on purpose."""
+    """Root of the errors that these parts raise on purpose."""
 
 
 class EngineUnavailable(StreamsError):
@@ -23,7 +23,7 @@ class JavaMissing(EngineUnavailable):
 
 
 class EngineError(StreamsError):
-    """Something that the engine was asked to do failed; `kind` is the name of the error's class over there."""
+    """The engine could not do what it was asked to; `kind` is the name of the error's class in the engine."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -31,10 +31,10 @@ class EngineError(StreamsError):
 
 
 class SchemaConflict(StreamsError):
-    """Rows of this shape do not fit into a table, and it must not be changed so that they do."""
+    """Rows of this shape do not fit into a table, and the table must not be changed to hold them."""
 
     def __init__(self, table: str, column: str, *, has: str, given: str) -> None:
-        super().__init__(f"Column {column} of table {table} is {has}, and cannot take {given}")
+        super().__init__(f"Column {column} of table {table} is {has} and cannot hold {given}")
         self.table = table
         self.column = column
         self.has = has
@@ -42,7 +42,7 @@ class SchemaConflict(StreamsError):
 
 
 class DataLoss(StreamsError):
-    """Records are gone that should have been read, and nobody said that they may be."""
+    """Records that should have been read are gone, and the options do not allow that."""
 
 
 class WrongOption(StreamsError):

@@ -1,4 +1,4 @@
-"""What an operator may change about the Spark that runs tables and streams: Caudal's own keys, and any of Spark's."""
+"""Settings of the embedded Spark that runs tables and streams: Caudal's own keys, and any of Spark's."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,10 +20,10 @@ from core_broker.service.settings import (
 )
 
 VARIABLES: Final = ("CONNECT_SPARK_", "CAUDAL_SPARK_")
-"""How their names begin, the strongest last: where a Connect worker runs, its Spark is the one that is meant."""
+"""Prefixes of environment variables, the strongest last: beside a Connect worker, its Spark is used by default."""
 _MEMORY = Check(
     accepts=lambda value: value[:-1].isdigit() and value[-1:].lower() in "kmgt" and int(value[:-1]) > 0,
-    allowed="a number with k, m, g or t behind it, such as 1g",
+    allowed="a number followed by k, m, g or t, such as 1g",
 )
 _KNOWN = (
     "spark.caudal.connect.host, spark.caudal.connect.port, spark.caudal.data.dir, spark.caudal.idle.timeout.ms, "
@@ -32,51 +32,51 @@ _KNOWN = (
 
 
 class SparkSettings(Settings):
-    """What an operator may change about the embedded Spark; the same keys stand in Connect's own properties."""
+    """Settings of the embedded Spark; Connect's properties may hold the same keys."""
 
     REFUSED = {
-        "spark.caudal.*": f"unknown setting; there are {_KNOWN}",
+        "spark.caudal.*": f"unknown setting; known are {_KNOWN}",
         "spark.connect.grpc.binding.address": "use spark.caudal.connect.host",
         "spark.connect.grpc.binding.port": "use spark.caudal.connect.port",
-        "spark.remote": "Caudal runs Spark itself; spark.master says where its work is done",
+        "spark.remote": "Caudal runs Spark itself; set spark.master to choose where it works",
         "spark.sql.warehouse.dir": "use spark.caudal.warehouse.dir",
     }
 
     spark_caudal_data_dir: str = setting(STRING, default="caudal-spark", check=not_empty())
-    """Folder of the engine: its socket, lock, metastore, state of queries and logs. One engine runs per folder, and
-    everybody who names the same folder shares it."""
+    """Folder of the engine: its socket, lock, metastore, state of queries and logs. One engine runs per folder, shared
+    by all clients that name the folder."""
     spark_caudal_warehouse_dir: str = setting(STRING, default="")
     """Folder of the tables, on any file system that Spark knows; empty: `warehouse` in `spark.caudal.data.dir`."""
     spark_caudal_connect_host: str = setting(STRING, default="127.0.0.1", check=not_empty())
-    """Address at which Spark Connect listens for notebooks. It asks nobody for a password: keep it on this machine,
-    or set `spark.connect.authenticate.token`."""
+    """Address on which Spark Connect listens for notebooks. It has no password: keep it on this machine, or set
+    `spark.connect.authenticate.token`."""
     spark_caudal_connect_port: int = setting(INT, default=15002, check=between(-1, 65535))
-    """Its port: 0 for any free one, -1 for no Spark Connect at all."""
+    """Its port: 0 for any free one, -1 to disable Spark Connect."""
     spark_caudal_idle_timeout_ms: int = setting(INT, default=60_000, check=at_least(1000))
-    """How long the engine stays when nobody is connected to it."""
+    """How long the engine stays up without clients."""
     spark_caudal_start: str = setting(STRING, default="when-needed", check=one_of("when-needed", "never"))
-    """Whether whoever needs the engine and finds none starts it. `never`: somebody else sees to it that it runs
-    (`caudal spark engine`), and it is waited for."""
+    """Whether a client starts the engine if none runs. With `never`, it waits for an engine that is started separately
+    (`caudal spark engine`)."""
     spark_caudal_start_timeout_ms: int = setting(INT, default=180_000, check=at_least(1000))
-    """How long Spark may take to start before whoever waits for it gives up. On a cluster, half of it is how long work
-    may wait for an executor before the engine ends, to be started again: a cluster may have forgotten it."""
+    """How long clients wait for Spark to start. On a cluster, if work waits for an executor for half of this time, the
+    engine ends and is started again, because the cluster may have forgotten it."""
 
     spark_master: str = setting(STRING, default="local[*]", check=not_empty())
     """Where the work is done: `local[N]` in the engine itself, or a cluster such as `spark://host:7077`."""
     spark_driver_memory: str = setting(STRING, default="1g", check=_MEMORY)
-    """How much memory the engine's Java may take for its objects."""
+    """Heap size of the engine's Java."""
     spark_properties: Properties = gathered("spark.", default=())
-    """Any other property of Spark, given to it as it is."""
+    """Any other property of Spark, passed to it unchanged."""
 
     @classmethod
     def among(cls, values: Mapping[str, str]) -> Self:
-        """Read those of the given settings that are Spark's, and leave the others (another service's) alone."""
+        """Parse Spark's keys among the settings of another service."""
         return cls.parse({key: value for key, value in values.items() if key.startswith("spark.")})
 
     @classmethod
     def read(cls, *, file: Path | None, environment: Mapping[str, str], assignments: Sequence[str] = ()) -> Self:
-        """Read a properties file (which may be another service's), variables of a Connect worker (CONNECT_SPARK_...),
-        those of Spark alone (CAUDAL_SPARK_...), and assignments."""
+        """Read a properties file (which may be another service's), environment variables of a Connect worker
+        (CONNECT_SPARK_...) and of Spark alone (CAUDAL_SPARK_...), and assignments."""
         values = {key: value for key, value in (read_file(file) if file else {}).items() if key.startswith("spark.")}
         for beginning in VARIABLES:
             named = {name: value for name, value in environment.items() if name.startswith(beginning)}
@@ -91,7 +91,7 @@ class SparkSettings(Settings):
 
     @property
     def warehouse(self) -> str:
-        """Where tables are: a path, or the URI of a folder elsewhere."""
+        """Folder of the tables: a path, or the URI of a folder elsewhere."""
         given = self.spark_caudal_warehouse_dir
         if not given:
             return str(self.data_dir / "warehouse")
@@ -104,16 +104,16 @@ class SparkSettings(Settings):
 
     @property
     def connect_port(self) -> int | None:
-        """The port of Spark Connect, 0 for any; None when it is not wanted."""
+        """The port of Spark Connect, 0 for any; None if it is disabled."""
         return None if self.spark_caudal_connect_port < 0 else self.spark_caudal_connect_port
 
     def of_spark(self) -> dict[str, str]:
-        """The properties that are Spark's own, by their whole names."""
+        """Spark's own properties, by their full names."""
         own = {f"spark.{name}": value for name, value in self.spark_properties}
         return {**own, "spark.master": self.spark_master, "spark.driver.memory": self.spark_driver_memory}
 
     def as_text(self) -> dict[str, str]:
-        """Every setting that was given, as `parse` would read it again; folders are absolute."""
+        """Every setting that was given, as `parse` reads it; folders are absolute."""
         single = {key: self.text_of(key) for key in self.set if not self.DEFINITIONS[key].prefix}
         values = {key: text for key, text in single.items() if text is not None}
         values.update({f"spark.{name}": value for name, value in self.spark_properties})

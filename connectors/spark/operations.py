@@ -8,16 +8,16 @@ from connectors.spark.query import RUNNING
 from connectors.spark.spec import SinkFolders, SinkSpec
 from streams.errors import EngineError
 from streams.spark.commits.manifest import flatten
-from streams.spark.engine.job import EnginePlace
+from streams.spark.engine.job import EngineContext
 
 
-def alter_offsets(place: EnginePlace, arguments: dict[str, Any]) -> None:
+def alter_offsets(context: EngineContext, arguments: dict[str, Any]) -> None:
     """Change where a stopped sink continues: `offsets` are [topic, partition, offset or null], null is the beginning;
     with `forget` it starts over."""
     spec = SinkSpec.of_json(arguments["spec"])
     outbox = spec.open_outbox()
-    folders = SinkFolders.of(place.settings.warehouse, spec.connector)
-    commits = Commits(spec, folders, files=place.files, tables=place.tables, outbox=outbox)
+    folders = SinkFolders.of(context.settings.warehouse, spec.connector)
+    commits = Commits(spec, folders, files=context.files, tables=context.tables, outbox=outbox)
     try:
         # The last batch is finished first: once offsets are changed, it is unknown whether its dead letters were sent.
         manifest = commits.recover()
@@ -36,7 +36,7 @@ def alter_offsets(place: EnginePlace, arguments: dict[str, Any]) -> None:
         outbox.close()
 
 
-def reload(_: EnginePlace, arguments: dict[str, Any]) -> dict[str, int]:
+def reload(_: EngineContext, arguments: dict[str, Any]) -> dict[str, int]:
     """Read a range of a topic again and replace its rows: `connector`, `topic`, `partition`, `start`, `end`."""
     connector = str(arguments["connector"])
     query = RUNNING.get(connector)

@@ -22,9 +22,9 @@ from core_broker.client.consumer import TopicPartition
 from streams.errors import EngineError, StreamsError
 from streams.spark.commits.entries import Entry, parse_entry
 from streams.spark.commits.manifest import Manifest, Reload, Replaced, flatten
-from streams.spark.engine.job import EnginePlace, Job
+from streams.spark.engine.job import EngineContext, Job
 from streams.spark.engine.messages import JSON
-from streams.spark.topics.offsets import as_checkpoint, from_checkpoint
+from streams.spark.topics.offsets import from_checkpoint, to_checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,12 +43,14 @@ RUNNING: Final[dict[str, "SinkQuery"]] = {}
 class SinkQuery(Job):
     """Runs until it is stopped or fails for good."""
 
-    def __init__(self, place: EnginePlace, name: str, spec: JSON) -> None:
-        super().__init__(place, name, spec)
+    def __init__(self, context: EngineContext, name: str, spec: JSON) -> None:
+        super().__init__(context, name, spec)
         self._sink = SinkSpec.of_json(spec)
-        self._folders = SinkFolders.of(place.settings.warehouse, self._sink.connector)
+        self._folders = SinkFolders.of(context.settings.warehouse, self._sink.connector)
         self._outbox = self._sink.open_outbox()
-        self._commits = Commits(self._sink, self._folders, files=place.files, tables=place.tables, outbox=self._outbox)
+        self._commits = Commits(
+            self._sink, self._folders, files=context.files, tables=context.tables, outbox=self._outbox
+        )
         self._committing = threading.Lock()
         self._is_stopping = False
         self._query: StreamingQuery | None = None
@@ -111,8 +113,8 @@ class SinkQuery(Job):
     def _write_again(self, reload: Reload) -> list[Entry]:
         """Let executors write a range."""
         reader, partition = self._reader({}), (reload.topic, reload.partition)
-        parts = reader.partitions(as_checkpoint({partition: reload.start}), as_checkpoint({partition: reload.end}))
-        tasks = self.place.session.sparkContext.parallelize(parts, max(1, len(parts)))
+        parts = reader.partitions(to_checkpoint({partition: reload.start}), to_checkpoint({partition: reload.end}))
+        tasks = self.context.session.sparkContext.parallelize(parts, max(1, len(parts)))
         texts = tasks.flatMap(lambda part: [text for batch in reader.read(part) for text in batch[0].to_pylist()])
         entries = [parse_entry(text) for text in texts.collect()]
         # Retention may have deleted records while executors read.
@@ -142,7 +144,7 @@ class SinkQuery(Job):
         self._commits.begin(positions)
         # The manifest knows everything, so Spark's checkpoint is only for the time between two starts of the query.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
-        session, source = self.place.session, sink_source(self._reader(positions), self._sink.connector)
+        session, source = self.context.session, sink_source(self._reader(positions), self._sink.connector)
         session.dataSource.register(source)
         self._query = (
             session.readStream.format(source.name())
@@ -164,7 +166,7 @@ class SinkQuery(Job):
         return {partition: offset for partition, offset in positions.items() if partition not in recreated}
 
     def _reader(self, positions: Mapping[TopicPartition, int]) -> SinkStreamReader:
-        parallelism = self.place.session.sparkContext.defaultParallelism
+        parallelism = self.context.session.sparkContext.defaultParallelism
         return SinkStreamReader(self._sink, self._folders, positions, parallelism=parallelism)
 
     def _commit(self, batch: "DataFrame", number: int) -> None:
@@ -214,7 +216,7 @@ class SinkQuery(Job):
 
     @property
     def _checkpoint(self) -> Any:
-        return self.place.settings.data_dir / "checkpoints" / quote(self._sink.connector, safe="")
+        return self.context.settings.data_dir / "checkpoints" / quote(self._sink.connector, safe="")
 
 
 def _max_lag(progress: Any, positions: Mapping[TopicPartition, int]) -> int | None:

@@ -25,7 +25,7 @@ from core_broker.client.records import IncomingRecord, OutgoingRecord
 from streams.spark.commits.entries import Counted, Entry, WrittenRange, pack_entries
 from streams.spark.commits.staged_records import stage_records
 from streams.spark.topics.cluster import Cluster
-from streams.spark.topics.fetching import RawBatch, fetched
+from streams.spark.topics.fetching import RawBatch, fetch_range
 from streams.spark.topics.ranges import OffsetRange
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class RangeWriter:
     def _fetch(self, one: OffsetRange) -> Iterator[RawBatch]:
         """The records of a range; if retention has deleted its beginning, those that are left."""
         try:
-            yield from fetched(self._cluster, one)
+            yield from fetch_range(self._cluster, one)
         except OffsetOutOfRange as error:
             partition = (one.topic, one.partition)
             first = self._spec.open_admin().offsets([partition], "earliest")[partition]
@@ -91,7 +91,7 @@ class RangeWriter:
             extra = {"topic": one.topic, "partition": one.partition, "offset": error.offset, "first": first}
             log.warning("records were deleted before they could be read", extra=extra)
             if first < one.end:
-                yield from fetched(self._cluster, replace(one, start=first))
+                yield from fetch_range(self._cluster, replace(one, start=first))
 
     def _write_batch(self, raw: RawBatch, one: OffsetRange) -> None:
         count = len(raw.offsets)

@@ -93,7 +93,7 @@ class SparkSinkTask(EngineTask):
     def _run(self) -> None:
         try:
             if self._engine is None:
-                self._engine = Engine.connect(engine_settings(self.context), told=self._log_line)
+                self._engine = Engine.connect(engine_settings(self.context), on_progress=self._log_line)
             self.context.ensure_dead_letter_topic()
             spec = SinkSpec.of_context(self.context, options=dict(self.config.given))
             self._seen = {}

@@ -14,7 +14,7 @@ from connectors.spark.naming import TableNames
 from core_broker.client.admin import Admin
 from core_broker.client.settings import ClientSettings
 from streams.spark.commits.outbox import Outbox
-from streams.spark.files import joined
+from streams.spark.files import join_path
 from streams.spark.tables.model import TableFormat, TableSpec
 
 JOB: Final = "sink"
@@ -107,22 +107,22 @@ class SinkFolders(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, warehouse: str, connector: str) -> "SinkFolders":
         """The folders of a connector; its name may contain any character."""
-        return cls(joined(warehouse, _STATE, "sinks", quote(connector, safe="")))
+        return cls(join_path(warehouse, _STATE, "sinks", quote(connector, safe="")))
 
     @property
     def manifest(self) -> str:
         """The last decision."""
-        return joined(self.root, "manifest.json")
+        return join_path(self.root, "manifest.json")
 
     @property
     def refused(self) -> str:
         """Schemas of rows that do not fit their tables."""
-        return joined(self.root, "refused.json")
+        return join_path(self.root, "refused.json")
 
     @property
     def staging(self) -> str:
         """Files that are not yet part of a table."""
-        return joined(self.root, "staging")
+        return join_path(self.root, "staging")
 
 
 def _client_settings(properties: Mapping[str, str]) -> ClientSettings:

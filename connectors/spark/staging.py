@@ -12,8 +12,8 @@ from connectors.spark.partitions import Folder, by_folder, type_of
 from connectors.spark.rows import Rows, fingerprint
 from streams.spark.commits.entries import Entry, WrittenRows
 from streams.spark.commits.executor_files import open_output
-from streams.spark.files import joined
-from streams.spark.tables.model import StagedFile, packed_schema
+from streams.spark.files import join_path
+from streams.spark.tables.model import StagedFile, pack_schema
 
 _GROUP_ROWS: Final = 262_144
 _GROUP_BYTES: Final = 64 << 20
@@ -85,7 +85,7 @@ class Staging:
         ]
         return _Draft(
             table=rows.table,
-            path=joined(self._folder, f"{uuid.uuid4().hex}.parquet"),
+            path=join_path(self._folder, f"{uuid.uuid4().hex}.parquet"),
             folder=folder,
             fingerprint=shape,
             schema=pa.schema([*in_file, *in_folder]),
@@ -116,7 +116,7 @@ class Staging:
                 table=draft.table,
                 file=file,
                 fingerprint=draft.fingerprint,
-                schema_bytes=packed_schema(draft.schema),
+                schema_bytes=pack_schema(draft.schema),
                 keys=draft.keys,
             )
         )

@@ -22,8 +22,8 @@ from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError
 from streams.spark.commits.entries import ENTRY
 from streams.spark.topics.cluster import READ_COMMITTED, Cluster
-from streams.spark.topics.offsets import as_checkpoint, from_checkpoint
-from streams.spark.topics.ranges import OffsetRange, divided, shared_out
+from streams.spark.topics.offsets import from_checkpoint, to_checkpoint
+from streams.spark.topics.ranges import OffsetRange, limit_rows, split_ranges
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class SinkStreamReader(DataSourceStreamReader):
 
     @override
     def initialOffset(self) -> dict[str, Any]:
-        return as_checkpoint(self._positions)
+        return to_checkpoint(self._positions)
 
     @override
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -121,11 +121,11 @@ class SinkStreamReader(DataSourceStreamReader):
         if wanted == begin and self._spec.config.trigger_interval_ms < _IDLE_MS:
             time.sleep(_IDLE_MS / 1000)  # With an interval of 0, Spark asks a hundred times a second.
         rows_max = None if isinstance(limit, ReadAllAvailable) else self._spec.config.batch_max_records
-        return as_checkpoint(wanted if rows_max is None else shared_out(known, wanted, rows_max=rows_max))
+        return to_checkpoint(wanted if rows_max is None else limit_rows(known, wanted, rows_max=rows_max))
 
     @override
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return as_checkpoint(self._reported) if self._reported else None
+        return to_checkpoint(self._reported) if self._reported else None
 
     @override
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -134,7 +134,7 @@ class SinkStreamReader(DataSourceStreamReader):
         rows_max = self._spec.config.task_max_records
         total = sum(one.size for one in ranges if one.size > 0)
         tasks = min(self._parallelism, math.ceil(total / _ROWS_PER_TASK_MIN))
-        parts = divided(ranges, parts_min=tasks, rows_max=rows_max)
+        parts = split_ranges(ranges, parts_min=tasks, rows_max=rows_max)
         return [RangesPartition(some) for some in _bins(parts, max(tasks, math.ceil(total / rows_max)))]
 
     def _ends(self) -> dict[TopicPartition, int]:

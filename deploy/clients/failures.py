@@ -21,16 +21,16 @@ def explain(
     """The line and the next steps for an error of a client."""
     match error:
         case ClientError():
-            return _of_cluster(error)
+            return _explain_cluster_error(error)
         case connect_errors.ConnectCallError():
-            return _of_connect(error)
+            return _explain_connect_error(error)
         case StreamsError():
-            return _of_spark(error)
+            return _explain_spark_error(error)
         case _:
-            return _of_registry(error)
+            return _explain_registry_error(error)
 
 
-def _of_cluster(error: ClientError) -> tuple[str, list[str]]:
+def _explain_cluster_error(error: ClientError) -> tuple[str, list[str]]:
     match error:
         case Unreachable():
             return f"No answer from the cluster: {error}", [
@@ -55,7 +55,7 @@ def _of_cluster(error: ClientError) -> tuple[str, list[str]]:
             return str(error), []
 
 
-def _of_registry(error: registry_errors.ClientError) -> tuple[str, list[str]]:
+def _explain_registry_error(error: registry_errors.ClientError) -> tuple[str, list[str]]:
     match error:
         case registry_errors.RegistryUnreachable() if error.code == -1:
             return f"The registry cannot be reached: {error}", [
@@ -72,7 +72,7 @@ def _of_registry(error: registry_errors.ClientError) -> tuple[str, list[str]]:
             return str(error), []
 
 
-def _of_connect(error: connect_errors.ConnectCallError) -> tuple[str, list[str]]:
+def _explain_connect_error(error: connect_errors.ConnectCallError) -> tuple[str, list[str]]:
     match error:
         case connect_errors.WorkerUnreachable():
             return f"The Connect worker cannot be reached: {error}", [
@@ -93,7 +93,7 @@ def _of_connect(error: connect_errors.ConnectCallError) -> tuple[str, list[str]]
             return str(error), []
 
 
-def _of_spark(error: StreamsError) -> tuple[str, list[str]]:
+def _explain_spark_error(error: StreamsError) -> tuple[str, list[str]]:
     match error:
         case JavaMissing():
             return str(error), []

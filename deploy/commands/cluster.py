@@ -1,20 +1,9 @@
 """`caudal cluster`: what the cluster is made of."""
 
-import typer
+from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption
+from deploy.terminal.output import examples, facts, print_json, table, waiting
 
-from deploy.commands.options import (
-    DEFAULT_BOOTSTRAP,
-    BootstrapOption,
-    ClientConfigOption,
-    Output,
-    OutputOption,
-    PropertiesOption,
-    TimeoutOption,
-    admin,
-)
-from deploy.terminal.output import facts, print_json, table, waiting
-
-app = typer.Typer(no_args_is_help=True, help="The cluster: brokers, controller, size.")
+app = Commands(no_args_is_help=True, help="The cluster: brokers, controller, size.")
 
 
 @app.callback()
@@ -22,18 +11,11 @@ def cluster() -> None:
     """Make `info` a sub-command although it is the only one."""
 
 
-@app.command(epilog="Examples:\n\ncaudal cluster info\n\ncaudal cluster info --bootstrap kafka.example:9092 -o json")
-def info(
-    *,
-    output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
-) -> None:
+@app.command(epilog=examples("caudal cluster info", "caudal cluster info --bootstrap kafka.example:9092 -o json"))
+def info(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE) -> None:
     """Show the cluster's id, its brokers, and how much it holds."""
-    client = admin(bootstrap, properties, client_config, timeout)
-    with waiting(f"asking {bootstrap}"):
+    client = cluster.admin()
+    with waiting(f"asking {cluster.bootstrap}"):
         found = client.cluster()
         topics = client.topic_names()
         groups = client.groups()

@@ -1,47 +1,46 @@
-"""`caudal completion`: scripts that teach a shell to complete the command with Tab, and the names that they offer.
+"""`caudal completion`: scripts that let a shell complete the command with Tab, and the names that they offer.
 
-All three scripts speak the protocol that typer has for fish: the line up to the cursor in a variable, and one line of
-answer for each possibility, its help behind a tab.
+All three scripts use typer's protocol for fish: the line up to the cursor is in a variable, and the answer has a line
+for each candidate, followed by a tab and its help.
 
-Names come from the cluster, the registry or the worker that the options or the environment of the half-typed command
-say. A failure, or an answer that takes too long, offers nothing: a message would end up in the line being typed.
+Names come from the cluster, registry or worker of the options or the environment of the half-typed command. On a
+failure or a time-out nothing is offered: a message would end up in the line being typed.
 """
 
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from deploy.stack import STACK
+from deploy.terminal.output import examples
+from deploy.views.compatibility import MEANINGS
+
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
     from core_broker.service.settings import Settings
-    from deploy.clients.connect import ConnectClient
 
-EPILOG: Final = """Examples:
-
-source <(caudal completion bash)                                     this shell only; in ~/.bashrc for all of them
-
-caudal completion bash > ~/.local/share/bash-completion/completions/caudal     where bash-completion is installed
-
-source <(caudal completion zsh)                                      in ~/.zshrc, after compinit
-
-caudal completion fish > ~/.config/fish/completions/caudal.fish
-
-Then  caudal topic describe <Tab>  offers the topics of the cluster, and so with groups, subjects, connectors, tables
-and settings. --bootstrap, --registry, --connect or their variables say where to ask. Tab waits one second at most;
-CAUDAL_COMPLETION_TIMEOUT=3 waits longer for a distant cluster."""
+EPILOG: Final = examples(
+    "source <(caudal completion bash)                                     this shell only; in ~/.bashrc for all",
+    "caudal completion bash > ~/.local/share/bash-completion/completions/caudal     with bash-completion",
+    "source <(caudal completion zsh)                                      in ~/.zshrc, after compinit",
+    "caudal completion fish > ~/.config/fish/completions/caudal.fish",
+    "Then  caudal topic describe <Tab>  offers the topics of the cluster; likewise groups, subjects, connectors, "
+    "tables and settings. --bootstrap, --registry, --connect or their variables say which server to ask. Tab waits "
+    "at most one second; CAUDAL_COMPLETION_TIMEOUT=3 waits longer for a distant cluster.",
+)
 
 _ASK: Final = "env _CAUDAL_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS="
 
 _BASH: Final = f"""# Completion of caudal for bash.
 _caudal_completion() {{
     local line="${{COMP_LINE:0:COMP_POINT}}" word typed reply
-    # Bash takes : = @ for the ends of words, too, and puts in only what comes behind the last of them.
+    # For bash, words also end at : = @, and it inserts only what follows the last of them.
     word="${{line##*[[:space:]]}}"
     typed="${{word%"${{word##*["$COMP_WORDBREAKS"]}}"}}"
     COMPREPLY=()
@@ -72,7 +71,7 @@ _caudal() {{
         fi
     done
     if (( $#replies )); then
-        # What ends in = is to go on without a space.
+        # No space after what ends in =.
         if [[ ${{replies[1]}} == *= ]]; then
             _describe caudal replies -S ''
         else
@@ -99,10 +98,10 @@ complete --command caudal --condition "test -n (__caudal_complete | string colle
 
 
 def prepare() -> None:
-    """Let the command answer the scripts; typer only does it itself for its own scripts."""
+    """Let the command answer the scripts, which typer does by itself only for its own scripts."""
     from typer.completion import get_completion_inspect_parameters
 
-    get_completion_inspect_parameters()  # what it gives are the options that we leave out; it makes shells known
+    get_completion_inspect_parameters()  # called for its side effect: it registers the shells
 
 
 class Shell(StrEnum):
@@ -128,10 +127,10 @@ def completion(
 _TIMEOUT_S: Final = 1.0
 
 
-def offered(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
-    """A function for typer that asks a server, within a time: `ask` gets the command's options and the seconds."""
+def completer(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
+    """A completion function for typer: `ask` gets the command's options and a time-out in seconds."""
 
-    def offer(context: typer.Context, incomplete: str) -> list[str]:
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
         seconds = _TIMEOUT_S
         with suppress(KeyError, ValueError):
             seconds = max(0.01, float(os.environ["CAUDAL_COMPLETION_TIMEOUT"]))
@@ -147,49 +146,59 @@ def offered(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Callabl
         # Internal topics are offered once their underscore is typed.
         return [name for name in found if incomplete.startswith("_") or not name.startswith("__")]
 
-    return offer
+    return complete
 
 
-@offered
+@completer
 def topics(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Topics of the cluster."""
     return sorted(_admin(given, seconds).topic_names())
 
 
-@offered
+@completer
 def groups(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Consumer groups of the cluster."""
     return [group.group_id for group in _admin(given, seconds).groups()]
 
 
-@offered
+@completer
 def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry."""
     from deploy.clients.connections import registry_client
 
-    where = (given["registry"], given.get("user"), given.get("properties"), given.get("client_config"))
-    with registry_client(*where, timeout=seconds) as client:
+    options = (given["registry"], given["user"], given["properties"], given["client_config"])
+    with registry_client(*options, timeout=seconds) as client:
         return client.subjects()
 
 
-@offered
+@completer
 def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors of the worker."""
-    with _worker(given, seconds) as client:
+    from deploy.clients.connect import ConnectClient
+
+    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
         return sorted(client.connectors())
 
 
-@offered
+@completer
 def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors that the worker can run, by the last part of their class."""
-    with _worker(given, seconds) as client:
+    from deploy.clients.connect import ConnectClient
+
+    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
         return sorted({str(item["class"]).rpartition(".")[2] for item in client.plugins(connectors_only=True)})
+
+
+def _admin(given: Mapping[str, Any], seconds: float) -> "Admin":
+    from core_broker.client.admin import Admin
+    from deploy.clients.connections import client_settings
+
+    options = (given["bootstrap"], given["properties"], given["client_config"])
+    return Admin(client_settings(*options, timeout=seconds))
 
 
 def services() -> list[tuple[str, str]]:
     """Services of the platform, and what they are for."""
-    from deploy.stack import STACK
-
     return [(service.name, service.purpose) for service in STACK]
 
 
@@ -207,11 +216,11 @@ def topic_config_names() -> list[str]:
     """Configs of topics."""
     from core_broker.settings import TopicSettings
 
-    return list(_keys(TopicSettings))
+    return _keys(TopicSettings)
 
 
 def settings(context: typer.Context, incomplete: str) -> list[str]:
-    """Settings of the service whose command this is, as the beginning of an assignment."""
+    """Settings of the command's service, as the beginning of an assignment."""
     from deploy.services import SERVICES, settings_type
     from streams.settings import SparkSettings
 
@@ -221,27 +230,9 @@ def settings(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def levels() -> list[tuple[str, str]]:
-    """Compatibility levels, and what they mean."""
-    from deploy.views.compatibility import MEANINGS
-
-    return [(level, meaning.partition(";")[0]) for level, meaning in MEANINGS.items()]  # help of one line
+    """Compatibility levels, and what they mean in a few words."""
+    return [(level, meaning.partition(";")[0]) for level, meaning in MEANINGS.items()]
 
 
-def _admin(given: Mapping[str, Any], seconds: float) -> "Admin":
-    from core_broker.client.admin import Admin
-    from deploy.clients.connections import client_settings
-
-    where = (given["bootstrap"], given.get("properties"), given.get("client_config"))
-    return Admin(client_settings(*where, timeout=seconds))
-
-
-def _worker(given: Mapping[str, Any], seconds: float) -> "ConnectClient":
-    from deploy.clients.connect import ConnectClient
-
-    return ConnectClient(given["connect"], timeout_seconds=seconds)
-
-
-def _keys(chosen: "type[Settings]") -> Iterator[str]:
-    for key, definition in sorted(chosen.DEFINITIONS.items()):
-        if not (definition.is_internal or definition.prefix):
-            yield key
+def _keys(chosen: "type[Settings]") -> list[str]:
+    return sorted(key for key, found in chosen.DEFINITIONS.items() if not (found.is_internal or found.prefix))

@@ -9,22 +9,19 @@ from rich.markup import escape
 
 from deploy.commands.options import DataOption, Output, OutputOption
 from deploy.launcher.request import DEFAULT_DATA
-from deploy.terminal.output import out, print_json
+from deploy.terminal.output import examples, out, print_json
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from deploy.doctor.checks import Outcome
     from deploy.doctor.finding import Finding
 
-EPILOG: Final = """Examples:
-
-caudal doctor
-
-caudal doctor --data /var/lib/caudal
-
-caudal doctor -o json
-
-The exit code is 1 when something is marked ✗, and 0 otherwise. It changes and starts nothing."""
+EPILOG: Final = examples(
+    "caudal doctor",
+    "caudal doctor --data /var/lib/caudal",
+    "caudal doctor -o json",
+    "The exit code is 1 when something is marked ✗, and 0 otherwise. It changes and starts nothing.",
+)
 
 
 def doctor(
@@ -37,7 +34,7 @@ def doctor(
 ) -> None:
     """Check this machine, its settings and the running platform; say what is wrong, and what to do next."""
     from deploy.doctor.checks import CHECKS, as_json, run_checks
-    from deploy.doctor.finding import Level, Surroundings
+    from deploy.doctor.finding import Context, Level
     from deploy.launcher import state
 
     folder = data.expanduser().absolute()
@@ -45,8 +42,8 @@ def doctor(
         platform = state.read(folder)
     except OSError:
         platform = None  # a folder that may not be read; the check of the folder says so
-    surroundings = Surroundings(environment=os.environ, data=folder, platform=platform, answer_seconds=timeout)
-    outcomes = run_checks(CHECKS, surroundings)
+    context = Context(environment=os.environ, data=folder, platform=platform, answer_seconds=timeout)
+    outcomes = run_checks(CHECKS, context)
     if output is Output.JSON:
         listed = list(outcomes)
         print_json({"data": str(folder)} | as_json(listed))
@@ -59,7 +56,6 @@ def doctor(
 
 def _print(outcomes: "Iterable[Outcome]") -> "list[Finding]":
     """Print each finding as it comes, under its group; returns all of them."""
-
     from deploy.doctor.finding import Level
 
     signs = {
@@ -94,4 +90,4 @@ def summary(findings: "Iterable[Finding]") -> str:
         return f"[bold red]✗[/] {plural(problems, 'problem')}{also}: the lines with → say what to do"
     if warnings:
         return f"[yellow]![/] no problems, {plural(warnings, 'warning')}"
-    return "[green]✓[/] all is well"
+    return "[green]✓[/] no problems"

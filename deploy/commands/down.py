@@ -11,18 +11,16 @@ import typer
 from rich.markup import escape
 
 from deploy.commands.options import DataOption
-from deploy.launcher.lock import holder_of
+from deploy.launcher.lock import lock_holder
 from deploy.launcher.plan import SPARK
 from deploy.launcher.request import DEFAULT_DATA
-from deploy.terminal.output import done, failure, note, waiting
+from deploy.terminal.output import done, examples, failure, note, waiting
 
-EPILOG: Final = """Examples:
-
-caudal down
-
-caudal down --data ~/river --timeout 10
-
-Everything is stopped in order and keeps its data; `caudal up` continues with it."""
+EPILOG: Final = examples(
+    "caudal down",
+    "caudal down --data ~/river --timeout 10",
+    "Everything is stopped in order and keeps its data; `caudal up` continues with it.",
+)
 
 _LOOK_S: Final = 0.1
 _KILL_TIMEOUT_S: Final = 10.0
@@ -36,8 +34,10 @@ def down(
     ] = 90.0,
 ) -> None:
     """Stop a platform: its services, in the reverse order of their start, and its Spark."""
+    from deploy.launcher.spark import kill_engine
+
     folder = data.expanduser().absolute()
-    pid = holder_of(folder)
+    pid = lock_holder(folder)
     if not pid:
         note(f"no platform runs in {escape(str(folder))}")
         return
@@ -52,25 +52,19 @@ def down(
         has_ended = _has_ended(folder, pid, timeout)
     if not has_ended:
         failure(f"the platform (process {pid}) did not stop within {timeout:g} s and is killed")
-        _kill(folder, pid)
+        # The kernel kills the services of a launcher that is killed; Spark is a process of its own.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        kill_engine(folder / SPARK)
+        if not _has_ended(folder, pid, _KILL_TIMEOUT_S):
+            failure(f"process {pid} cannot be killed", [f"see its state:  `ps -o pid,stat,wchan -p {pid}`"])
+            raise typer.Exit(1)
     done(f"platform in [bold]{escape(str(folder))}[/] stopped")
-
-
-def _kill(folder: Path, pid: int) -> None:
-    """Kill the launcher, whose services the kernel then kills, and Spark, which is a process of its own."""
-    from deploy.launcher.spark import kill_engine
-
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    kill_engine(folder / SPARK)
-    if not _has_ended(folder, pid, _KILL_TIMEOUT_S):
-        failure(f"process {pid} cannot be killed", [f"see its state:  `ps -o pid,stat,wchan -p {pid}`"])
-        raise typer.Exit(1)
 
 
 def _has_ended(folder: Path, pid: int, timeout_s: float) -> bool:
     deadline = time.monotonic() + timeout_s
-    while holder_of(folder) == pid:
+    while lock_holder(folder) == pid:
         if time.monotonic() > deadline:
             return False
         time.sleep(_LOOK_S)

@@ -13,17 +13,14 @@ from deploy.commands.options import DataOption
 from deploy.launcher.log_reading import LogLine, LogReaders
 from deploy.launcher.request import DEFAULT_DATA
 from deploy.stack import BY_NAME
-from deploy.terminal.output import failure, out
+from deploy.terminal.output import examples, failure, out
 
-EPILOG: Final = """Examples:
-
-caudal logs
-
-caudal logs connect --lines 200
-
-caudal logs broker connect --follow
-
-Besides the services, `launcher` (starts, failures, restarts) and `spark` have logs. Files: DIR/logs."""
+EPILOG: Final = examples(
+    "caudal logs",
+    "caudal logs connect --lines 200",
+    "caudal logs broker connect --follow",
+    "Besides the services, `launcher` (starts, failures, restarts) and `spark` have logs. Files: DIR/logs.",
+)
 
 LAUNCHER: Final = "launcher"
 SPARK: Final = "spark"

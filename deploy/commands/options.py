@@ -1,10 +1,19 @@
-"""Options that many commands share: which cluster, registry, worker or platform, and how the answer looks."""
+"""Options that many commands share: which cluster, registry, worker or platform, and the format of the output.
 
+A command takes the options of a connection as one parameter, such as `cluster: ClusterOptions`: `Commands` replaces it
+by the fields of that class, each of which is an option.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
+from typing_extensions import override
 
 from deploy.commands import completion
 from deploy.launcher.request import DATA_VARIABLE
@@ -12,64 +21,26 @@ from deploy.stack import BROKER, CONNECT, REGISTRY
 
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
+    from core_broker.client.settings import ClientSettings
     from deploy.clients.connect import ConnectClient
     from schema_registry.client.registry_client import RegistryClient
 
+F = TypeVar("F", bound=Callable[..., None])
+
 DEFAULT_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
-DEFAULT_REGISTRY: Final = f"http://localhost:{REGISTRY.port}"
-DEFAULT_CONNECT: Final = f"http://localhost:{CONNECT.port}"
 
 
 class Output(StrEnum):
-    """How an answer is written."""
+    """The format of the output."""
 
     TABLE = "table"
     JSON = "json"
 
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="A table for people or JSON for programs.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 DataOption = Annotated[
-    Path,
-    typer.Option(
-        "--data", "-d", envvar=DATA_VARIABLE, metavar="DIR", help="Folder of the platform, with everything it keeps."
-    ),
-]
-
-# --- a Kafka cluster ---
-
-BootstrapOption = Annotated[
-    str,
-    typer.Option(
-        "--bootstrap",
-        "-b",
-        envvar="CAUDAL_BOOTSTRAP",
-        metavar="HOST:PORT",
-        help="Address of the cluster; any Kafka-protocol cluster will do.",
-        rich_help_panel="Cluster",
-    ),
-]
-PropertiesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--property",
-        "-X",
-        metavar="KEY=VALUE",
-        help="Client property in librdkafka's names, e.g. security.protocol=SSL. Repeat it for more.",
-        rich_help_panel="Cluster",
-    ),
-]
-ClientConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--client-config", metavar="FILE", help="Properties file with client properties.", rich_help_panel="Cluster"
-    ),
-]
-TimeoutOption = Annotated[
-    float,
-    typer.Option(
-        "--timeout", metavar="SECONDS", help="How long the cluster may take to answer.", rich_help_panel="Cluster"
-    ),
+    Path, typer.Option("--data", "-d", envvar=DATA_VARIABLE, metavar="DIR", help="Folder with the platform's data.")
 ]
 TopicArgument = Annotated[
     str,
@@ -79,100 +50,6 @@ PartitionsOption = Annotated[
     list[int] | None, typer.Option("--partition", "-p", help="Only these partitions. Repeat it for more.")
 ]
 POSITION_HELP: Final = "beginning, end, an offset, -N (last N), a time, or how long ago (15m, 2h, 1d)."
-
-
-def admin(bootstrap: str, properties: list[str] | None, client_config: Path | None, timeout: float) -> "Admin":
-    """An administrative client for the options of a command."""
-    from core_broker.client.admin import Admin
-    from deploy.clients.connections import client_settings
-
-    return Admin(client_settings(bootstrap, properties, client_config, timeout=timeout))
-
-
-# --- a schema registry ---
-
-RegistryOption = Annotated[
-    str,
-    typer.Option(
-        "--registry",
-        "-r",
-        envvar="CAUDAL_REGISTRY",
-        metavar="URL",
-        help="Address of the registry; any with Confluent's API will do. Separate several addresses by commas.",
-        rich_help_panel="Registry",
-    ),
-]
-UserOption = Annotated[
-    str | None,
-    typer.Option(
-        "--user",
-        "-u",
-        envvar="CAUDAL_REGISTRY_USER",
-        metavar="NAME:PASSWORD",
-        help="Credentials for the registry.",
-        show_default=False,
-        rich_help_panel="Registry",
-    ),
-]
-RegistryPropertiesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--property",
-        "-X",
-        metavar="KEY=VALUE",
-        help="Client property in Confluent's names, e.g. ssl.ca.location=ca.pem. Repeat it for more.",
-        rich_help_panel="Registry",
-    ),
-]
-RegistryConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--client-config", metavar="FILE", help="Properties file with client properties.", rich_help_panel="Registry"
-    ),
-]
-RegistryTimeoutOption = Annotated[
-    float,
-    typer.Option(
-        "--timeout", metavar="SECONDS", help="How long the registry may take to answer.", rich_help_panel="Registry"
-    ),
-]
-
-
-def registry_client(
-    registry: str, user: str | None, properties: list[str] | None, client_config: Path | None, timeout: float
-) -> "RegistryClient":
-    """A client for the options of a command; raises BadParameter."""
-    from deploy.clients import connections
-    from schema_registry.client.settings import InvalidSettings
-
-    try:
-        return connections.registry_client(registry, user, properties, client_config, timeout=timeout)
-    except InvalidSettings as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-# --- a Connect worker ---
-
-ConnectOption = Annotated[
-    str,
-    typer.Option(
-        "--connect",
-        envvar="CAUDAL_CONNECT",
-        metavar="URL",
-        help="Address of a worker; any with Kafka Connect's API will do.",
-        rich_help_panel="Worker",
-    ),
-]
-ConnectTimeoutOption = Annotated[
-    float,
-    typer.Option(
-        "--timeout",
-        metavar="SECONDS",
-        min=0.01,
-        help="How long the worker may take to answer.",
-        rich_help_panel="Worker",
-    ),
-]
 ConnectorArgument = Annotated[
     str,
     typer.Argument(
@@ -181,11 +58,166 @@ ConnectorArgument = Annotated[
 ]
 
 
-def connect_client(connect: str, timeout: float) -> "ConnectClient":
-    """A client for the options of a command; raises BadParameter."""
-    from deploy.clients.connect import ConnectClient
+class ConnectionOptions:
+    """Base of the classes whose fields are options."""
 
-    try:
-        return ConnectClient(connect, timeout_seconds=timeout)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--connect") from None
+
+class Commands(typer.Typer):
+    """A group of commands that may take `ConnectionOptions`."""
+
+    @override
+    def command(self, *args: Any, **kwargs: Any) -> Callable[[F], F]:
+        """Add a command, as in typer."""
+        register = super().command(*args, **kwargs)
+
+        def decorate(command: F) -> F:
+            register(_expand_options(command))
+            return command
+
+        return decorate
+
+
+def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of its `ConnectionOptions` as parameters, after its own, for typer to inspect."""
+    parameters = dict(inspect.signature(command).parameters)
+    found = [
+        item
+        for item in parameters.values()
+        if isinstance(item.annotation, type) and issubclass(item.annotation, ConnectionOptions)
+    ]
+    if not found:
+        return command
+    (parameter,) = found
+    del parameters[parameter.name]
+    options = inspect.signature(parameter.annotation).parameters
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        connection = parameter.annotation(**{name: given.pop(name) for name in options})
+        command(**{parameter.name: connection}, **given)
+
+    expanded = [*parameters.values(), *options.values()]
+    run.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined] # what `inspect.signature` looks for
+    run.__annotations__ = {item.name: item.annotation for item in expanded}
+    return run
+
+
+def _properties_option(names: str, example: str, panel: str) -> Any:
+    text = f"Client property in {names} names, e.g. {example}. Repeat it for more."
+    return typer.Option("--property", "-X", metavar="KEY=VALUE", help=text, rich_help_panel=panel)
+
+
+def _config_option(panel: str) -> Any:
+    return typer.Option(
+        "--client-config", metavar="FILE", help="Properties file with client properties.", rich_help_panel=panel
+    )
+
+
+def timeout_option(panel: str) -> Any:
+    """The option for the time that a connection may take."""
+    text = f"How long the {panel.lower()} may take to answer."
+    return typer.Option("--timeout", metavar="SECONDS", min=0.01, help=text, rich_help_panel=panel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(ConnectionOptions):
+    """A Kafka cluster, and how to reach it."""
+
+    bootstrap: Annotated[
+        str,
+        typer.Option(
+            "--bootstrap",
+            "-b",
+            envvar="CAUDAL_BOOTSTRAP",
+            metavar="HOST:PORT",
+            help="Address of the cluster; any Kafka-protocol cluster will do.",
+            rich_help_panel="Cluster",
+        ),
+    ] = DEFAULT_BOOTSTRAP
+    properties: Annotated[list[str] | None, _properties_option("librdkafka's", "security.protocol=SSL", "Cluster")] = (
+        None
+    )
+    client_config: Annotated[Path | None, _config_option("Cluster")] = None
+    timeout: Annotated[float, timeout_option("Cluster")] = 10.0
+
+    def settings(self) -> "ClientSettings":
+        """Settings for a client of the cluster."""
+        from deploy.clients.connections import client_settings
+
+        return client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
+
+    def admin(self) -> "Admin":
+        """An administrative client."""
+        from core_broker.client.admin import Admin
+
+        return Admin(self.settings())
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryOptions(ConnectionOptions):
+    """A schema registry, and how to reach it."""
+
+    registry: Annotated[
+        str,
+        typer.Option(
+            "--registry",
+            "-r",
+            envvar="CAUDAL_REGISTRY",
+            metavar="URL",
+            help="Address of the registry; any with Confluent's API will do. Separate several addresses by commas.",
+            rich_help_panel="Registry",
+        ),
+    ] = f"http://localhost:{REGISTRY.port}"
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            "-u",
+            envvar="CAUDAL_REGISTRY_USER",
+            metavar="NAME:PASSWORD",
+            help="Credentials for the registry.",
+            show_default=False,
+            rich_help_panel="Registry",
+        ),
+    ] = None
+    properties: Annotated[list[str] | None, _properties_option("Confluent's", "ssl.ca.location=ca.pem", "Registry")] = (
+        None
+    )
+    client_config: Annotated[Path | None, _config_option("Registry")] = None
+    timeout: Annotated[float, timeout_option("Registry")] = 10.0
+
+    def client(self) -> "RegistryClient":
+        """A client of the registry; raises BadParameter."""
+        from deploy.clients.connections import registry_client
+        from schema_registry.client.settings import InvalidSettings
+
+        try:
+            return registry_client(self.registry, self.user, self.properties, self.client_config, timeout=self.timeout)
+        except InvalidSettings as error:
+            raise typer.BadParameter(str(error)) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions(ConnectionOptions):
+    """A Connect worker, and how to reach it."""
+
+    connect: Annotated[
+        str,
+        typer.Option(
+            "--connect",
+            envvar="CAUDAL_CONNECT",
+            metavar="URL",
+            help="Address of a worker; any with Kafka Connect's API will do.",
+            rich_help_panel="Worker",
+        ),
+    ] = f"http://localhost:{CONNECT.port}"
+    timeout: Annotated[float, timeout_option("Worker")] = 30.0
+
+    def client(self) -> "ConnectClient":
+        """A client of the worker; raises BadParameter."""
+        from deploy.clients.connect import ConnectClient
+
+        try:
+            return ConnectClient(self.connect, timeout_seconds=self.timeout)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--connect") from None

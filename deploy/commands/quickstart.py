@@ -12,17 +12,14 @@ from typing import Annotated, Final
 import typer
 
 from deploy.launcher.request import DATA_VARIABLE, DEFAULT_DATA
-from deploy.terminal.output import failure, note
+from deploy.terminal.output import examples, failure, note
 
-EPILOG: Final = """Examples:
-
-caudal quickstart                      starts a platform in ./caudal-platform, shows it, and leaves it running
-
-caudal quickstart --exit               the same on temporary data; exit code 0 only when every result was right
-
-caudal quickstart --data ~/river       on the platform of a folder, started if it does not run
-
-Each step shows the commands that do the same by hand. The tour can be taken again and again."""
+EPILOG: Final = examples(
+    "caudal quickstart                      starts a platform in ./caudal-platform, shows it, and leaves it running",
+    "caudal quickstart --exit               the same on temporary data; exit code 0 only when every result was right",
+    "caudal quickstart --data ~/river       on the platform of a folder, started if it does not run",
+    "Each step shows the commands that do the same by hand. The tour can be taken again and again.",
+)
 
 _DataOption = Annotated[
     Path | None,
@@ -64,28 +61,23 @@ def quickstart(
         folder = (data or DEFAULT_DATA).expanduser().absolute()
         succeeded = _tour(folder, given, stays=not is_temporary, no_spark=no_spark)
     else:
-        succeeded = _tour_temporary(given, no_spark=no_spark)
+        # Temporary data is kept only if a step has failed.
+        folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
+        succeeded = _tour(folder, given, stays=False, no_spark=no_spark)
+        if succeeded or not any(folder.iterdir()):
+            shutil.rmtree(folder)
+        else:
+            note(f"its data and logs are kept in {folder}")
     raise typer.Exit(0 if succeeded else 1)
 
 
-def _tour_temporary(ports: tuple[str, ...], *, no_spark: bool) -> bool:
-    """Take the tour on temporary data, which is kept only if a step has failed."""
-    folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
-    succeeded = _tour(folder, ports, stays=False, no_spark=no_spark)
-    if succeeded or not any(folder.iterdir()):
-        shutil.rmtree(folder)
-    else:
-        note(f"its data and logs are kept in {folder}")
-    return succeeded
-
-
 def _tour(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
-    """Take the tour on the platform of a folder; stop it if it was started for the tour and is not to stay."""
+    """Take the tour on the platform of a folder; stop it if it was started for the tour and should not stay."""
     from deploy.commands.down import down
     from deploy.launcher import state
-    from deploy.quickstart.places import data_option, program
+    from deploy.quickstart.addresses import data_option, program
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started for us must not outlive us
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a platform started for the tour is stopped
     was_running = state.read(data) is not None
     try:
         return _tour_on(data, ports, stays=stays or was_running, no_spark=no_spark)
@@ -100,7 +92,8 @@ def _tour(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) ->
 
 def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
     from deploy.launcher.request import Refused
-    from deploy.quickstart import closing, platform, screen, steps
+    from deploy.launcher.spark import missing_java
+    from deploy.quickstart import platform, screen, steps
     from deploy.quickstart.tour import StepFailed, Tour
 
     begun = time.monotonic()
@@ -109,7 +102,8 @@ def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool)
         found = platform.running(data) or platform.start(data, ports)
         if found is None:
             return False
-        tour = Tour(places=platform.places_of(found), spark_problem=_spark_problem(no_spark=no_spark))
+        spark_problem = "--no-spark was given" if no_spark else missing_java() or None
+        tour = Tour(addresses=platform.addresses_of(found), spark_problem=spark_problem)
     except Refused as error:
         failure(error.text, error.next_steps)
         return False
@@ -118,13 +112,6 @@ def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool)
         return False
     if not steps.take(tour):
         return False
-    closing.show_result(tour, seconds=time.monotonic() - begun)
-    closing.show_next(tour, stays=stays)
+    steps.show_result(tour, seconds=time.monotonic() - begun)
+    steps.show_next(tour, stays=stays)
     return True
-
-
-def _spark_problem(*, no_spark: bool) -> str | None:
-    """Why Spark is left out; None when it is not."""
-    from deploy.launcher.spark import what_is_missing
-
-    return "--no-spark says so" if no_spark else what_is_missing() or None

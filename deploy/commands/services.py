@@ -1,6 +1,6 @@
 """`caudal broker`, `registry`, `rest-proxy`, `connect`, `connect-worker`: their help and options.
 
-A plain start does not come here: `deploy.cli` runs the service without loading the tools' libraries.
+These run only for help and for unusual arguments: `deploy.cli` starts a service without the tools' libraries.
 """
 
 from collections.abc import Sequence
@@ -11,67 +11,49 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.terminal.output import done, note, out
+from deploy.terminal.output import done, examples, note, out
 
-BROKER_EPILOG = """Examples:
+BROKER_EPILOG = examples(
+    "caudal broker",
+    "caudal broker --set listeners=PLAINTEXT://:9092 --set log.dirs=/var/lib/caudal",
+    "KAFKA_NUM_PARTITIONS=3 caudal broker --config server.properties",
+    "All settings, with their meaning: core_broker/SETTINGS.md",
+)
 
-caudal broker
+REGISTRY_EPILOG = examples(
+    "caudal registry",
+    "caudal registry --set listeners=http://:8081 --set database.url=sqlite:////var/lib/caudal/registry.db",
+    "SCHEMA_REGISTRY_DATABASE_URL=postgresql://user:password@host/schemas caudal registry",
+    "All settings, with their meaning: schema_registry/SETTINGS.md",
+)
 
-caudal broker --set listeners=PLAINTEXT://:9092 --set log.dirs=/var/lib/caudal
+REST_PROXY_EPILOG = examples(
+    "caudal rest-proxy",
+    "caudal rest-proxy --set bootstrap.servers=kafka:9092 --set schema.registry.url=http://registry:8081",
+    "KAFKA_REST_PRODUCER_COMPRESSION_TYPE=zstd caudal rest-proxy --config kafka-rest.properties",
+    "Its API, to read and to try: http://localhost:8082/docs",
+    "All settings, with their meaning: rest_proxy/SETTINGS.md",
+)
 
-KAFKA_NUM_PARTITIONS=3 caudal broker --config server.properties
+CONNECT_EPILOG = examples(
+    "caudal connect",
+    "caudal connect --set bootstrap.servers=kafka:9092 --set group.id=orders-connect",
+    "CONNECT_VALUE_CONVERTER_SCHEMAS_ENABLE=false caudal connect --config connect-distributed.properties",
+    "caudal connect new sheets --source",
+    "Then  caudal connector create FILE.  Its API, to read and to try: http://localhost:8083/docs",
+    "All settings, with their meaning: connect/SETTINGS.md",
+)
 
-All settings, with their meaning: core_broker/SETTINGS.md"""
+CONNECT_WORKER_EPILOG = examples(
+    "caudal connect-worker --config connect-distributed.properties",
+    "caudal connect-worker --set celery.broker.url=redis://redis:6379/0 -- --concurrency 4",
+    "It takes tasks from  caudal connect --set executor=celery,  with the same settings otherwise.",
+)
 
-REGISTRY_EPILOG = """Examples:
-
-caudal registry
-
-caudal registry --set listeners=http://:8081 --set database.url=sqlite:////var/lib/caudal/registry.db
-
-SCHEMA_REGISTRY_DATABASE_URL=postgresql://user:password@host/schemas caudal registry
-
-All settings, with their meaning: schema_registry/SETTINGS.md"""
-
-REST_PROXY_EPILOG = """Examples:
-
-caudal rest-proxy
-
-caudal rest-proxy --set bootstrap.servers=kafka:9092 --set schema.registry.url=http://registry:8081
-
-KAFKA_REST_PRODUCER_COMPRESSION_TYPE=zstd caudal rest-proxy --config kafka-rest.properties
-
-Its API, to read and to try: http://localhost:8082/docs
-
-All settings, with their meaning: rest_proxy/SETTINGS.md"""
-
-CONNECT_EPILOG = """Examples:
-
-caudal connect
-
-caudal connect --set bootstrap.servers=kafka:9092 --set group.id=orders-connect
-
-CONNECT_VALUE_CONVERTER_SCHEMAS_ENABLE=false caudal connect --config connect-distributed.properties
-
-caudal connect new sheets --source
-
-Then  caudal connector create FILE.  Its API, to read and to try: http://localhost:8083/docs
-
-All settings, with their meaning: connect/SETTINGS.md"""
-
-CONNECT_WORKER_EPILOG = """Examples:
-
-caudal connect-worker --config connect-distributed.properties
-
-caudal connect-worker --set celery.broker.url=redis://redis:6379/0 -- --concurrency 4
-
-It takes tasks from  caudal connect --set executor=celery,  with the same settings otherwise."""
-
-NEW_EPILOG = (
-    "Examples:\n\n"
-    "caudal connect new sheets\n\n"
-    "caudal connect new sheets --sink --folder ~/projects\n\n"
-    "Then  cd sheets,  pip install -e .  and  pytest"
+NEW_EPILOG = examples(
+    "caudal connect new sheets",
+    "caudal connect new sheets --sink --folder ~/projects",
+    "Then  cd sheets,  pip install -e .  and  pytest",
 )
 
 ConfigOption = Annotated[

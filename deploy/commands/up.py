@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,26 +12,20 @@ from deploy.commands import completion
 from deploy.commands.options import DEFAULT_BOOTSTRAP, DataOption
 from deploy.launcher.request import DEFAULT_DATA, THIS_MACHINE, Refused, Request
 from deploy.stack import BY_NAME
-from deploy.terminal.output import err, failure, out, table
+from deploy.terminal.output import err, examples, failure, out, table
 
 if TYPE_CHECKING:
     from deploy.launcher.state import PlatformState
 
-EPILOG: Final = """Examples:
-
-caudal up
-
-caudal up --data ~/river --detach      then  caudal status --data ~/river  and  caudal down --data ~/river
-
-caudal up --ports any                  free ports, shown when it is up
-
-caudal up --ports broker=19092 --ports registry=18081
-
-caudal up --set broker:num.partitions=3 --set connect:offset.flush.interval.ms=1000
-
-caudal up --without broker --bootstrap kafka:9092      with your own Kafka
-
-Data survives restarts. Ctrl-C stops everything in order, a second one at once."""
+EPILOG: Final = examples(
+    "caudal up",
+    "caudal up --data ~/river --detach      then  caudal status --data ~/river  and  caudal down --data ~/river",
+    "caudal up --ports any                  free ports, shown when it is up",
+    "caudal up --ports broker=19092 --ports registry=18081",
+    "caudal up --set broker:num.partitions=3 --set connect:offset.flush.interval.ms=1000",
+    "caudal up --without broker --bootstrap kafka:9092      with your own Kafka",
+    "Data survives restarts. Ctrl-C stops everything in order, a second one at once.",
+)
 
 _PortsOption = Annotated[
     list[str] | None,
@@ -90,8 +83,8 @@ def up(
     registry: _RegistryOption = None,
     detach: _DetachOption = False,
 ) -> None:
-    """Start the whole platform and keep it running until Ctrl-C. All data is in one folder, and stays there."""
-    from deploy.launcher.plan import is_open, planned
+    """Start the whole platform and run it until Ctrl-C. All its data is in one folder, and is kept."""
+    from deploy.launcher.plan import is_open, make_plan
 
     request = Request(
         data=str(data),
@@ -103,7 +96,7 @@ def up(
         registry=registry,
     )
     try:
-        plan = planned(request)
+        plan = make_plan(request)
     except Refused as refusal:
         failure(refusal.text, refusal.next_steps)
         raise typer.Exit(1) from refusal
@@ -116,10 +109,10 @@ def run_here(request: Request) -> int:
     """Run the platform in this process until Ctrl-C or SIGTERM."""
     from deploy.launcher.events import AllReady, Event
     from deploy.launcher.launching import launch
-    from deploy.launcher.plan import planned
+    from deploy.launcher.plan import make_plan
     from deploy.terminal.display import Display
 
-    plan = planned(request)
+    plan = make_plan(request)
     with Display(plan, err) as display:
 
         def show(event: Event) -> None:
@@ -132,13 +125,13 @@ def run_here(request: Request) -> int:
 
 def run_detached(request: Request) -> int:
     """Start the platform in the background and wait until it is ready."""
-    from deploy.launcher.background import started
+    from deploy.launcher.background import start_in_background
     from deploy.launcher.events import AllReady, Failed
-    from deploy.launcher.plan import planned
+    from deploy.launcher.plan import make_plan
     from deploy.terminal.display import Display
 
-    plan = planned(request)
-    with Display(plan, err) as display, started(request) as background:
+    plan = make_plan(request)
+    with Display(plan, err) as display, start_in_background(request) as background:
         try:
             for event in background.events():
                 display(event)
@@ -165,14 +158,21 @@ def run_detached(request: Request) -> int:
 
 
 def _print_summary(data: Path, *, is_detached: bool) -> None:
-    """Where everything is, commands to copy, and how to go on."""
-
+    """Print the endpoints, commands to copy, and how to stop it."""
     from deploy.launcher import state
 
     found = state.read(data)
     if found is None:
         return
-    table("", ["Service", "Endpoint", "What for"], list(_endpoints(found)))
+    rows = []
+    for name, service in found.services.items():
+        rows.append((name, service.endpoint, BY_NAME[name].purpose))
+        if BY_NAME[name].metrics_port:
+            rows.append(("", service.metrics, "its metrics; the others have /metrics at their own ports"))
+    if found.spark is not None:
+        purpose = "Spark Connect for notebooks, once a sink or caudal spark has started it"
+        rows.append(("spark", f"sc://localhost:{found.spark.connect_port}", purpose))
+    table("", ["Service", "Endpoint", "What for"], rows)
     out.print("[bold]Try[/]")
     for command in commands_to_try(found):
         out.print(f"  {escape(command)}")
@@ -185,7 +185,7 @@ def _print_summary(data: Path, *, is_detached: bool) -> None:
 
 
 def commands_to_try(state: "PlatformState") -> list[str]:
-    """Three commands to copy: produce, consume, and see the state; with the services that this platform has."""
+    """Three commands to copy, for the services of this platform: produce, consume, and show the state."""
     broker = state.services.get("broker")
     bootstrap = broker.endpoint if broker is not None else state.elsewhere.get("broker", DEFAULT_BOOTSTRAP)
     cluster = "" if bootstrap == DEFAULT_BOOTSTRAP else f" --bootstrap {bootstrap}"
@@ -200,16 +200,6 @@ def commands_to_try(state: "PlatformState") -> list[str]:
         produce = f"caudal topic produce hello 'hello, river'{cluster}"
     consume = f"caudal topic consume hello{cluster}"
     return [produce, consume, f"caudal status{_data_option(Path(state.data))}"]
-
-
-def _endpoints(state: "PlatformState") -> Iterator[tuple[str, str, str]]:
-    for name, service in state.services.items():
-        yield name, service.endpoint, BY_NAME[name].purpose
-        if BY_NAME[name].metrics_port:
-            yield "", service.metrics, "its metrics; the others have /metrics at their own ports"
-    if state.spark is not None:
-        address = f"sc://localhost:{state.spark.connect_port}"
-        yield "spark", address, "Spark Connect for notebooks, once a sink or caudal spark has started it"
 
 
 def _data_option(data: Path) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from deploy.doctor import data, folder, java, machine, ports, python, services, variables
-from deploy.doctor.finding import Finding, Level, Surroundings, problem
+from deploy.doctor.finding import Context, Finding, Level, problem
 from deploy.stack import STACK
 
 
@@ -18,7 +18,7 @@ class Check:
 
     group: str
     name: str
-    look: Callable[[Surroundings], Iterator[Finding]]
+    look: Callable[[Context], Iterator[Finding]]
     seconds_max: float = 5.0
     """A check that takes longer is itself a finding; the time for answers of services comes on top."""
 
@@ -59,21 +59,21 @@ _ANSWERS_MAX: Final = 4
 Outcome = tuple[Check, list[Finding]]
 
 
-def run_checks(checks: Iterable[Check], surroundings: Surroundings) -> Iterator[Outcome]:
+def run_checks(checks: Iterable[Check], context: Context) -> Iterator[Outcome]:
     """Each check with its findings, in their order; all run at the same time, and none can hang or break the others."""
-    for running in [_RunningCheck(check, surroundings) for check in checks]:
+    for running in [_RunningCheck(check, context) for check in checks]:
         yield running.check, running.findings()
 
 
 class _RunningCheck:
-    """One check on a thread of its own. The thread ends with the process, should the check never end."""
+    """One check in a thread of its own, a daemon, because the check may hang."""
 
-    def __init__(self, check: Check, surroundings: Surroundings) -> None:
+    def __init__(self, check: Check, context: Context) -> None:
         self.check = check
         self._found: list[Finding] = []
-        self._seconds = check.seconds_max + _ANSWERS_MAX * surroundings.answer_seconds
+        self._seconds = check.seconds_max + _ANSWERS_MAX * context.answer_seconds
         self._ends_at = time.monotonic() + self._seconds
-        self._thread = threading.Thread(target=self._look, args=(surroundings,), name=check.name, daemon=True)
+        self._thread = threading.Thread(target=self._look, args=(context,), name=check.name, daemon=True)
         self._thread.start()
 
     def findings(self) -> list[Finding]:
@@ -84,9 +84,9 @@ class _RunningCheck:
             found.append(problem(self.check.name, f"no answer within {self._seconds:g} s"))
         return found
 
-    def _look(self, surroundings: Surroundings) -> None:
+    def _look(self, context: Context) -> None:
         try:
-            for finding in self.check.look(surroundings):
+            for finding in self.check.look(context):
                 self._found.append(finding)  # one by one: what was found before a failure counts
         except Exception as error:  # noqa: BLE001 - an error that keeps a check from looking is its finding
             reason = str(error).partition("\n")[0] or "without a reason"

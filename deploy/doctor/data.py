@@ -1,9 +1,9 @@
-"""What flows through the running platform: the cluster, schemas, connectors, dead letters, and Spark."""
+"""The data of the running platform: the cluster, schemas, connectors, dead letters, and Spark."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.views.connectors import parts
 from deploy.views.text import trace_summary
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 _LETTERS_KEY: Final = "errors.deadletterqueue.topic.name"
 
 
-def cluster(surroundings: Surroundings) -> Iterator[Finding]:
-    """Does the broker serve a client as others would be?"""
+def cluster(context: Context) -> Iterator[Finding]:
+    """Does the broker serve a real client?"""
     from core_broker.client.errors import ClientError
 
-    endpoint = _endpoint(surroundings, "broker")
+    endpoint = _endpoint(context, "broker")
     if endpoint is None:
         return
     try:
-        admin = _admin(endpoint, surroundings)
+        admin = _admin(endpoint, context)
         found, topics = admin.cluster(), admin.all_topics()
     except ClientError as error:
         yield problem("Cluster", f"a client gets no answer at {endpoint}: {error}", "see why:  caudal logs broker")
@@ -35,16 +35,16 @@ def cluster(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Cluster", shown)
 
 
-def registry(surroundings: Surroundings) -> Iterator[Finding]:
+def registry(context: Context) -> Iterator[Finding]:
     """Does the registry find its schemas?"""
     from deploy.clients.connections import registry_client
     from schema_registry.client.errors import ClientError
 
-    endpoint = _endpoint(surroundings, "registry")
+    endpoint = _endpoint(context, "registry")
     if endpoint is None:
         return
     try:
-        with registry_client(endpoint, timeout=surroundings.answer_seconds) as client:
+        with registry_client(endpoint, timeout=context.answer_seconds) as client:
             subjects = client.subjects()
     except ClientError as error:
         yield problem("Schemas", f"the registry does not list them: {error}", "see why:  caudal logs registry")
@@ -52,47 +52,58 @@ def registry(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Schemas", f"{len(subjects)} subjects at {endpoint}")
 
 
-def connectors(surroundings: Surroundings) -> Iterator[Finding]:
+def connectors(context: Context) -> Iterator[Finding]:
     """Do all connectors and their tasks run?"""
-    listed = list(_connectors(surroundings))
-    failed = [finding for name, connector in listed for finding in _failures(name, connector["status"])]
-    yield from failed
-    if listed and not failed:
+    listed = list(_connectors(context))
+    is_well = True
+    for name, connector in listed:
+        for title, part in parts(connector["status"]):
+            subject = f"Connector: {name}" if title == "connector" else f"Connector: {name}, {title}"
+            if part["state"] == "FAILED":
+                is_well = False
+                yield problem(
+                    subject,
+                    f"failed: {trace_summary(part.get('trace')) or 'the worker gives no reason'}",
+                    f"see all of it:  caudal connector status {name} --trace",
+                    f"when it is repaired:  caudal connector restart {name} --tasks --only-failed",
+                )
+            elif part["state"] == "UNASSIGNED":
+                is_well = False
+                yield warning(subject, "no worker runs it", "check whether a worker is missing")
+    if listed and is_well:
         states = [connector["status"]["connector"]["state"] for _, connector in listed]
         counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in sorted(set(states)))
         yield ok("Connectors", counts)
 
 
-def dead_letters(surroundings: Surroundings) -> Iterator[Finding]:
+def dead_letters(context: Context) -> Iterator[Finding]:
     """Are there records that connectors could not process?"""
     from deploy.views.topics import record_counts
 
-    endpoint = _endpoint(surroundings, "broker")
-    wanted = {
-        name: topic for name, item in _connectors(surroundings) if (topic := item["info"]["config"].get(_LETTERS_KEY))
-    }
+    endpoint = _endpoint(context, "broker")
+    wanted = {name: topic for name, item in _connectors(context) if (topic := item["info"]["config"].get(_LETTERS_KEY))}
     if endpoint is None or not wanted:
         return
-    admin = _admin(endpoint, surroundings)
+    admin = _admin(endpoint, context)
     counts = record_counts(
         admin, {name: count for name, count in admin.topic_names().items() if name in wanted.values()}
     )
     for name, topic in wanted.items():
         if counts.get(topic):
-            step = f"see which, where and why:  caudal dlq list {name}"
-            yield note(f"Dead letters: {name}", f"{counts[topic]:,} in {topic}, those sent again among them", step)
+            step = f"see which, and why:  caudal dlq list {name}"
+            yield note(f"Dead letters: {name}", f"{counts[topic]:,} in {topic}, including those sent again", step)
 
 
-def spark(surroundings: Surroundings) -> Iterator[Finding]:
+def spark(context: Context) -> Iterator[Finding]:
     """Does Spark run, and do its jobs?"""
     from streams.errors import EngineUnavailable
     from streams.settings import SparkSettings
     from streams.spark.engine.client import Engine
     from streams.spark.engine.folder import EngineFolder
 
-    if surroundings.platform is None or surroundings.platform.spark is None:
+    if context.platform is None or context.platform.spark is None:
         return
-    settings = SparkSettings.parse({"spark.caudal.data.dir": surroundings.platform.spark.data_dir})
+    settings = SparkSettings.parse({"spark.caudal.data.dir": context.platform.spark.data_dir})
     folder = EngineFolder(settings.data_dir)
     try:
         engine = Engine.running(settings)
@@ -102,7 +113,7 @@ def spark(surroundings: Surroundings) -> Iterator[Finding]:
     if engine is None:
         is_starting = folder.lock.exists() and folder.is_locked()
         yield note(
-            "Spark", f"it starts or ends in {folder.path}" if is_starting else "does not run; starts when needed"
+            "Spark", f"it starts or ends in {folder.path}" if is_starting else "does not run; starts on first use"
         )
         return
     with engine:
@@ -113,39 +124,25 @@ def spark(surroundings: Surroundings) -> Iterator[Finding]:
             yield problem(f"Spark: {name}", "its query has failed", f"see why:  caudal connector status {name} --trace")
 
 
-def _failures(name: str, status: Mapping[str, Any]) -> Iterator[Finding]:
-    for title, part in parts(status):
-        subject = f"Connector: {name}" if title == "connector" else f"Connector: {name}, {title}"
-        if part["state"] == "FAILED":
-            yield problem(
-                subject,
-                f"failed: {trace_summary(part.get('trace')) or 'the worker gives no reason'}",
-                f"see all of it:  caudal connector status {name} --trace",
-                f"when it is repaired:  caudal connector restart {name} --tasks --only-failed",
-            )
-        elif part["state"] == "UNASSIGNED":
-            yield warning(subject, "no worker runs it", "see whether a worker is missing")
-
-
-def _connectors(surroundings: Surroundings) -> Iterator[tuple[str, dict[str, Any]]]:
+def _connectors(context: Context) -> Iterator[tuple[str, dict[str, Any]]]:
     from deploy.clients.connect import ConnectClient
 
-    endpoint = _endpoint(surroundings, "connect")
+    endpoint = _endpoint(context, "connect")
     if endpoint is not None:
-        with ConnectClient(endpoint, timeout_seconds=surroundings.answer_seconds) as client:
+        with ConnectClient(endpoint, timeout_seconds=context.answer_seconds) as client:
             yield from sorted(client.connectors().items())
 
 
-def _admin(endpoint: str, surroundings: Surroundings) -> "Admin":
+def _admin(endpoint: str, context: Context) -> "Admin":
     from core_broker.client.admin import Admin
     from deploy.clients.connections import client_settings
 
-    return Admin(client_settings(endpoint, timeout=surroundings.answer_seconds))
+    return Admin(client_settings(endpoint, timeout=context.answer_seconds))
 
 
-def _endpoint(surroundings: Surroundings, name: str) -> str | None:
-    """Where a service of the platform is, or the one that it uses instead; None when there is neither."""
-    platform = surroundings.platform
+def _endpoint(context: Context, name: str) -> str | None:
+    """The address of a service of the platform, or of the one it uses instead; None if there is neither."""
+    platform = context.platform
     if platform is None:
         return None
     service = platform.services.get(name)

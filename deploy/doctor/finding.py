@@ -10,7 +10,7 @@ from deploy.launcher.state import PlatformState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Context:
     """What every check is given."""
 
     environment: Mapping[str, str]

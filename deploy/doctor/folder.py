@@ -1,4 +1,4 @@
-"""The data folder: whether it can be written, on which filesystem it is, how much room there is and logs take."""
+"""The data folder: whether it can be written, its filesystem, free space, and the size of logs."""
 
 import os
 import re
@@ -8,48 +8,55 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, Surroundings, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, ok, problem, warning
 from deploy.launcher.preflight import DISK_FREE_MIN_BYTES
 from deploy.views.text import size
 
 _FREE_WANTED: Final = 5_000_000_000
-"""Some segments of topics, each of which may grow to a gigabyte, and Spark's tables."""
+"""For some segments of topics, each of up to a gigabyte, and Spark's tables."""
 _INODES_WANTED: Final = 20_000
 _LOGS_LARGE: Final = 1_000_000_000
 _ELSEWHERE: Final = "put the data elsewhere:  --data DIR  (or set CAUDAL_DATA)"
-_NETWORK: Final = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
-_VOLATILE: Final = {
-    "tmpfs": "it is in memory: all data is gone after a restart of the machine",
-    "ramfs": "it is in memory: all data is gone after a restart of the machine",
-    "overlay": "it is the layer of a container: all data is gone with the container",
+_UNRELIABLE: Final = {
+    **dict.fromkeys(
+        ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"),
+        "locks and forced writes are not reliable over a network",
+    ),
+    **dict.fromkeys(("tmpfs", "ramfs"), "it is in memory: all data is lost when the machine restarts"),
+    "overlay": "it is the layer of a container: all data is lost with the container",
 }
 
 
-def writable(surroundings: Surroundings) -> Iterator[Finding]:
+def writable(context: Context) -> Iterator[Finding]:
     """Can data be written where it is to be?"""
-    data = surroundings.data
-    place = nearest(data)
-    if not place.is_dir():
-        yield problem("Data folder", f"{data} cannot be made: {place} is not a folder", _ELSEWHERE)
+    data = context.data
+    existing = nearest(data)
+    if not existing.is_dir():
+        yield problem("Data folder", f"{data} cannot be created: {existing} is not a folder", _ELSEWHERE)
         return
     try:
-        with tempfile.TemporaryFile(dir=place) as probe:
+        with tempfile.TemporaryFile(dir=existing) as probe:
             probe.write(b"caudal")
             probe.flush()
             os.fsync(probe.fileno())
     except OSError as error:
-        yield problem("Data folder", f"{place} cannot be written: {error.strerror or error}", _ELSEWHERE)
+        yield problem("Data folder", f"{existing} cannot be written: {error.strerror or error}", _ELSEWHERE)
         return
-    found = f"{data}" if place == data else f"{data}, to be made at the first start"
-    yield _on_filesystem(found, filesystem_of(place, Path("/proc/self/mountinfo").read_text(encoding="utf-8")))
+    kind = filesystem_of(existing, Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
+    created = "" if existing == data else ", created at the first start"
+    found = f"{data}{created}, on {kind or 'an unknown filesystem'}"
+    if kind in _UNRELIABLE:
+        yield warning("Data folder", f"{found}: {_UNRELIABLE[kind]}", _ELSEWHERE)
+    else:
+        yield ok("Data folder", found)
 
 
-def room(surroundings: Surroundings) -> Iterator[Finding]:
+def room(context: Context) -> Iterator[Finding]:
     """Is there room for records, tables and logs?"""
-    place = nearest(surroundings.data)
-    found = os.statvfs(place)
+    existing = nearest(context.data)
+    found = os.statvfs(existing)
     free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
-    shown = f"{size(free)} of {size(total)} free at {place}"
+    shown = f"{size(free)} of {size(total)} free at {existing}"
     if free < DISK_FREE_MIN_BYTES:
         wanted = f"the platform starts with at least {size(DISK_FREE_MIN_BYTES)}"
         yield problem("Disk", f"{shown}; {wanted}", "make room there", _ELSEWHERE)
@@ -58,16 +65,16 @@ def room(surroundings: Surroundings) -> Iterator[Finding]:
             "Disk", f"{shown}; one segment of a topic may take 1 GB", "give topics a retention.bytes", _ELSEWHERE
         )
     elif found.f_files and found.f_favail < _INODES_WANTED:
-        yield warning("Disk", f"{shown}, but only {found.f_favail:,} more files can be made", _ELSEWHERE)
+        yield warning("Disk", f"{shown}, but only {found.f_favail:,} more files can be created", _ELSEWHERE)
     else:
         yield ok("Disk", shown)
 
 
-def logs(surroundings: Surroundings) -> Iterator[Finding]:
+def logs(context: Context) -> Iterator[Finding]:
     """How large have the logs become?"""
-    if surroundings.platform is None:
+    if context.platform is None:
         return
-    for folder in sorted({Path(service.log).parent for service in surroundings.platform.services.values()}):
+    for folder in sorted({Path(service.log).parent for service in context.platform.services.values()}):
         total = folder_bytes(folder)
         if total > _LOGS_LARGE:
             yield warning("Logs", f"{size(total)} in {folder}", "older ones (*.1 and so on) may be deleted")
@@ -90,8 +97,8 @@ def nearest(path: Path) -> Path:
     return next((parent for parent in (absolute, *absolute.parents) if parent.exists()), absolute)
 
 
-def filesystem_of(place: Path, mounts: str) -> str:
-    """The type of the filesystem that a folder lies on, by the lines of mountinfo; empty when it is not listed."""
+def filesystem_of(folder: Path, mounts: str) -> str:
+    """The filesystem type of a folder, from the lines of mountinfo; empty if it is not listed."""
     best, kind = "", ""
     for line in mounts.splitlines():
         before, separator, after = line.partition(" - ")
@@ -100,15 +107,6 @@ def filesystem_of(place: Path, mounts: str) -> str:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
         # Later mounts lie over earlier ones at the same point.
-        if place.resolve().is_relative_to(point) and len(point) >= len(best):
+        if folder.resolve().is_relative_to(point) and len(point) >= len(best):
             best, kind = point, after.split()[0]
     return kind
-
-
-def _on_filesystem(found: str, kind: str) -> Finding:
-    if kind in _NETWORK:
-        reason = "locks and forced writes are not reliable over a network"
-        return warning("Data folder", f"{found}, on {kind}: {reason}", _ELSEWHERE)
-    if kind in _VOLATILE:
-        return warning("Data folder", f"{found}, on {kind}: {_VOLATILE[kind]}", _ELSEWHERE)
-    return ok("Data folder", f"{found}, on {kind or 'an unknown filesystem'}")

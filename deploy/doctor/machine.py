@@ -1,4 +1,4 @@
-"""The machine: memory, open files, the clock, and tools that are of use beside us."""
+"""The machine: memory, open files, the clock, and optional tools."""
 
 import importlib.metadata
 import os
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.views.text import size
 
 _PLATFORM_BYTES: Final = 400_000_000
@@ -30,15 +30,15 @@ _TOOLS: Final = {
 _TOOL_FOLDERS: Final = os.pathsep.join(
     ["/usr/sbin", "/usr/local/sbin", "/sbin", *map(str, Path("/usr/lib/postgresql").glob("*/bin"))]
 )
-"""Where servers are that are not on a user's path."""
+"""Folders of servers, which are often not on a user's PATH."""
 
 
-def memory(surroundings: Surroundings) -> Iterator[Finding]:
+def memory(context: Context) -> Iterator[Finding]:
     """Is there memory for the platform, and for Spark?"""
     total, available = memory_bytes(Path("/proc/meminfo").read_text(encoding="ascii"), _cgroup_left())
     found = f"{size(available)} of {size(total)} free"
-    if surroundings.platform is not None:
-        yield note("Memory", f"{found}, beside the platform that runs")
+    if context.platform is not None:
+        yield note("Memory", f"{found}, beside the running platform")
     elif available < _PLATFORM_BYTES:
         yield problem("Memory", f"{found}; the platform takes about {size(_PLATFORM_BYTES)}", "end other programs")
     elif available < _PLATFORM_BYTES + _SPARK_BYTES:
@@ -54,7 +54,7 @@ def memory(surroundings: Surroundings) -> Iterator[Finding]:
 
 
 def memory_bytes(text: str, cgroup: tuple[int, int] | None) -> tuple[int, int]:
-    """Total and available memory from /proc/meminfo, or what a container is allowed, if that is less."""
+    """Total and available memory from /proc/meminfo, or the limits of a container if they are lower."""
     lines = {name: int(kilobytes) * 1024 for name, kilobytes in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
     total, available = lines["MemTotal"], lines.get("MemAvailable", lines.get("MemFree", 0))
     if cgroup is None:
@@ -62,56 +62,51 @@ def memory_bytes(text: str, cgroup: tuple[int, int] | None) -> tuple[int, int]:
     return min(total, cgroup[0]), min(available, cgroup[1])
 
 
-def open_files(_: Surroundings) -> Iterator[Finding]:
+def open_files(_: Context) -> Iterator[Finding]:
     """May a process open as many files as a broker needs?"""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= _FILES_WANTED:
         yield ok("Open files", f"{soft:,} for each process" if soft != resource.RLIM_INFINITY else "without limit")
         return
-    reason = "a broker keeps some open for each partition, and one for each connection"
+    reason = "a broker has some open for each partition, and one for each connection"
     most = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     raised = f"raise it:  ulimit -n {most}  in the shell that starts the platform"
     level = warning if soft >= _FILES_MIN else problem
     yield level("Open files", f"only {soft:,} for each process; {reason}", raised)
 
 
-def clock(surroundings: Surroundings) -> Iterator[Finding]:
+def clock(context: Context) -> Iterator[Finding]:
     """Can the machine's clock be right? Retention and timestamps go by it."""
-    now = datetime.fromtimestamp(surroundings.clock.now_ms() / 1000, tz=UTC)
+    now = datetime.fromtimestamp(context.clock.now_ms() / 1000, tz=UTC)
     shown = now.strftime("%Y-%m-%d %H:%M UTC")
-    repair = "set the clock, or let it be set:  timedatectl set-ntp true"
-    made = _installed_at()
+    repair = "set the clock, or synchronize it:  timedatectl set-ntp true"
+    # A clock that is behind shows a time before our installation.
+    files = [file for file in importlib.metadata.files("caudal") or () if file.name == "METADATA"]
+    installed = [datetime.fromtimestamp(Path(str(file.locate())).stat().st_mtime, tz=UTC) for file in files[:1]]
     if now.year not in _YEARS:
         yield problem("Clock", f"{shown}; records would be deleted too early or never", repair)
-    elif made is not None and now < made:
-        yield warning("Clock", f"{shown}, which is before Caudal was installed here ({made:%Y-%m-%d %H:%M})", repair)
+    elif installed and now < installed[0]:
+        found = f"{shown}, which is before Caudal was installed here ({installed[0]:%Y-%m-%d %H:%M})"
+        yield warning("Clock", found, repair)
     else:
         yield ok("Clock", shown)
 
 
-def tools(surroundings: Surroundings) -> Iterator[Finding]:
-    """Which servers and tools are there that Caudal can use and does not need?"""
+def tools(context: Context) -> Iterator[Finding]:
+    """Which optional servers and tools are installed?"""
     there, missing = [], []
-    path = f"{surroundings.environment.get('PATH', '')}{os.pathsep}{_TOOL_FOLDERS}"
+    path = f"{context.environment.get('PATH', '')}{os.pathsep}{_TOOL_FOLDERS}"
     for program, (name, purpose, package) in _TOOLS.items():
         if shutil.which(program, path=path):
             there.append(name)
         else:
             missing.append(f"{name} ({purpose}): package {package}")
     steps = [f"if you want it, {line}" for line in missing]
-    yield note("Optional tools", f"there: {', '.join(there)}" if there else "none of them is there", *steps)
-
-
-def _installed_at() -> datetime | None:
-    """When our distribution was put here; a clock that is behind is seen by it."""
-    for file in importlib.metadata.files("caudal") or ():
-        if file.name == "METADATA":
-            return datetime.fromtimestamp(Path(str(file.locate())).stat().st_mtime, tz=UTC)
-    return None
+    yield note("Optional tools", f"installed: {', '.join(there)}" if there else "none of them is installed", *steps)
 
 
 def _cgroup_left() -> tuple[int, int] | None:
-    """What a container may use, and what of it is left; None when nothing limits it."""
+    """The memory limit of a container, and how much of it is left; None without a limit."""
     try:
         limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
         used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))

@@ -1,34 +1,34 @@
-"""The ports that a platform takes by default: free, taken by the platform itself, or by another process."""
+"""The default ports of a platform: free, in use by the platform itself, or by another process."""
 
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from deploy.doctor.finding import Finding, Surroundings, ok, warning
+from deploy.doctor.finding import Context, Finding, ok, warning
 from deploy.launcher.listeners import listeners
 from deploy.stack import SPARK_CONNECT_PORT, STACK
 
 _GENERATIONS_MAX = 32
 
 
-def ports(surroundings: Surroundings) -> Iterator[Finding]:
-    """Could the platform take its ports, or has it?"""
+def ports(context: Context) -> Iterator[Finding]:
+    """Are the ports free, or in use by the platform itself?"""
     names = default_ports()
     listening = listeners(names)
     free, own = [], []
     for port, name in names.items():
-        taken = listening.get(port)
-        if taken is None:
+        listener = listening.get(port)
+        if listener is None:
             free.append(f"{port} ({name})")
-        elif is_ours(taken.pid, surroundings):
+        elif is_ours(listener.pid, context):
             own.append(f"{port} ({name})")
         else:
-            steps = ["let the platform take others:  caudal up --ports any"]
-            if taken.pid:
-                steps.append(f"or end that process:  kill {taken.pid}")
-            yield warning(f"Port {port}", f"wanted by {name}, taken by {taken}", *steps)
+            steps = ["use other ports:  caudal up --ports any"]
+            if listener.pid:
+                steps.append(f"or end that process:  kill {listener.pid}")
+            yield warning(f"Port {port}", f"needed by {name}, in use by {listener}", *steps)
     if own:
-        yield ok("Ports", f"taken by the platform that runs: {', '.join(own)}")
+        yield ok("Ports", f"in use by the running platform: {', '.join(own)}")
     if free:
         yield ok("Ports", f"free: {', '.join(free)}")
 
@@ -40,33 +40,24 @@ def default_ports() -> dict[int, str]:
     return {**named, SPARK_CONNECT_PORT: "Spark Connect"}
 
 
-def is_ours(pid: int | None, surroundings: Surroundings) -> bool:
-    """Whether a process is one of the platform's, or was started by one."""
-    heads = _heads(surroundings)
+def is_ours(pid: int | None, context: Context) -> bool:
+    """Whether a process belongs to the platform, or was started by one that does."""
+    platform = context.platform
+    if platform is None:
+        return False
+    known = {service.pid for service in platform.services.values() if service.pid} | {platform.pid}
+    if platform.spark is not None:
+        with suppress(OSError, ValueError, IndexError):  # the engine outlives the process that started it
+            known.add(int(Path(platform.spark.data_dir, "engine.lock").read_text(encoding="utf-8").split()[0]))
     for _ in range(_GENERATIONS_MAX):
         if pid is None or pid <= 1:
             return False
-        if pid in heads:
+        if pid in known:
             return True
-        pid = _parent(pid)
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return False
+        # The parent is the second field after the program's name, which is in brackets and may contain anything.
+        pid = int(stat.rpartition(")")[2].split()[1])
     return False
-
-
-def _heads(surroundings: Surroundings) -> set[int]:
-    platform = surroundings.platform
-    if platform is None:
-        return set()
-    heads = {service.pid for service in platform.services.values() if service.pid} | {platform.pid}
-    if platform.spark is not None:
-        with suppress(OSError, ValueError, IndexError):  # the engine outlives the process that started it
-            heads.add(int(Path(platform.spark.data_dir, "engine.lock").read_text(encoding="utf-8").split()[0]))
-    return heads
-
-
-def _parent(pid: int) -> int | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name of the program, in brackets, may hold anything.
-    return int(stat.rpartition(")")[2].split()[1])

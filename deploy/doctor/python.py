@@ -1,4 +1,4 @@
-"""The Python that runs us, and the packages that each part of the platform needs."""
+"""Python's version, and the packages that each part of the platform needs."""
 
 import importlib.metadata
 import json
@@ -10,7 +10,7 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from deploy.doctor.finding import Finding, Surroundings, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, ok, problem, warning
 
 _DISTRIBUTION: Final = "caudal"
 _PARTS: Final = {
@@ -21,7 +21,7 @@ _PARTS: Final = {
     "connect": ("connect", "connectors"),
     "spark": ("spark",),
 }
-"""The extras of our distribution that each part is made of; the tools need none."""
+"""The extras of our distribution that each part needs; the tools need none."""
 _MODULES: Final = {
     "broker": "core_broker.__main__",
     "registry": "schema_registry.__main__",
@@ -29,7 +29,7 @@ _MODULES: Final = {
     "connect": "connect.app",
     "spark": "pyspark.sql",
 }
-"""What a part loads when it starts. Imported in another process: what breaks there breaks nothing here."""
+"""What a part loads when it starts. Imported in another process, because a broken extension may crash it."""
 _IMPORTS: Final = """
 import importlib, json, sys
 failures = {}
@@ -44,7 +44,7 @@ _IMPORT_SECONDS: Final = 20.0
 _REPAIR: Final = "install what is missing:  make setup  (without a checkout: install the wheel with [all])"
 
 
-def python_version(_: Surroundings) -> Iterator[Finding]:
+def python_version(_: Context) -> Iterator[Finding]:
     """Is this Python new enough?"""
     version = ".".join(map(str, sys.version_info[:3]))
     found = f"{version} in {sys.prefix}"
@@ -52,11 +52,11 @@ def python_version(_: Surroundings) -> Iterator[Finding]:
     if version in SpecifierSet(wanted):
         yield ok("Python", found)
     else:
-        yield problem("Python", f"{found}; Caudal needs {wanted}", "make the environment anew:  make clean setup")
+        yield problem("Python", f"{found}; Caudal needs {wanted}", "recreate the environment:  make clean setup")
 
 
-def packages(_: Surroundings) -> Iterator[Finding]:
-    """Is each part's package there, in a version that it works with?"""
+def packages(_: Context) -> Iterator[Finding]:
+    """Are the packages of each part installed, in suitable versions?"""
     wanted = importlib.metadata.requires(_DISTRIBUTION) or []
     try:
         broken = _import_failures()
@@ -65,18 +65,18 @@ def packages(_: Surroundings) -> Iterator[Finding]:
         yield warning("Packages", f"loading them takes more than {_IMPORT_SECONDS:.0f} s: this machine is very busy")
     for part, extras in _PARTS.items():
         needed = requirements_of(wanted, extras)
-        wrong = [line for requirement in needed.values() if (line := what_is_wrong(requirement))]
+        wrong = [line for requirement in needed.values() if (line := requirement_problem(requirement))]
         failed = broken.get(_MODULES.get(part, ""))
         if wrong:
             yield problem(f"Packages: {part}", "; ".join(wrong), _REPAIR)
         elif failed:
             yield problem(f"Packages: {part}", f"it cannot be loaded: {failed}", _REPAIR)
         else:
-            yield ok(f"Packages: {part}", f"{len(needed)} there, in versions that fit")
+            yield ok(f"Packages: {part}", f"{len(needed)} installed, in suitable versions")
 
 
 def requirements_of(lines: list[str], extras: tuple[str, ...]) -> dict[str, Requirement]:
-    """The requirements of some extras by package; an extra may name others of ours."""
+    """The requirements of some extras by package; an extra may include others of ours."""
     chosen: dict[str, Requirement] = {}
     for line in lines:
         try:
@@ -93,8 +93,8 @@ def requirements_of(lines: list[str], extras: tuple[str, ...]) -> dict[str, Requ
     return chosen
 
 
-def what_is_wrong(requirement: Requirement) -> str:
-    """Why an installed package does not do; empty when it does."""
+def requirement_problem(requirement: Requirement) -> str:
+    """Why a requirement is not met; empty if it is."""
     try:
         version = importlib.metadata.version(requirement.name)
     except importlib.metadata.PackageNotFoundError:
@@ -105,7 +105,7 @@ def what_is_wrong(requirement: Requirement) -> str:
 
 
 def _import_failures() -> Mapping[str, str]:
-    """Modules that cannot be loaded, and why; TimeoutExpired when loading does not come to an end."""
+    """Modules that cannot be loaded, and why; TimeoutExpired if loading takes too long."""
     command = [sys.executable, "-c", _IMPORTS, *_MODULES.values()]
     done = subprocess.run(command, capture_output=True, timeout=_IMPORT_SECONDS, stdin=subprocess.DEVNULL, check=False)
     try:

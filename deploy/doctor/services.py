@@ -1,4 +1,4 @@
-"""The services of the running platform: do they live, do they answer, how often did they have to be started again?"""
+"""The services of the running platform: their health, restarts and versions."""
 
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -6,38 +6,48 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from deploy.launcher.state import ServiceState
 
 _VERSION_PATHS: Final = {"registry": ("/v1/metadata/version", "version"), "connect": ("/", "commit")}
-"""Where services tell their version, and under which name."""
+"""Where services report their version, and under which key."""
 
 
-def platform(surroundings: Surroundings) -> Iterator[Finding]:
+def platform(context: Context) -> Iterator[Finding]:
     """Does a platform run in the data folder?"""
-    found = surroundings.platform
+    found = context.platform
     if found is None:
-        yield note("Platform", f"none runs in {surroundings.data}", "start one:  caudal up")
+        yield note("Platform", f"none runs in {context.data}", "start one:  caudal up")
         return
     yield ok("Platform", f"{found.state} in {found.data}, process {found.pid}")
     for name, address in found.elsewhere.items():
-        yield note("Platform", f"its {name} is another's: {address}")
+        yield note("Platform", f"its {name} is external: {address}")
 
 
-def service(surroundings: Surroundings, *, name: str) -> Iterator[Finding]:
-    """Does a service of the platform live, and say that it is well?"""
-    found = surroundings.platform.services.get(name) if surroundings.platform else None
+def service(context: Context, *, name: str) -> Iterator[Finding]:
+    """Is a service of the platform up and healthy?"""
+    found = context.platform.services.get(name) if context.platform else None
     if found is None:
         return
-    with httpx2.Client(timeout=surroundings.answer_seconds, trust_env=False) as http:
-        yield _health(http, name, found, surroundings.answer_seconds)
+    with httpx2.Client(timeout=context.answer_seconds, trust_env=False) as http:
+        yield _health(http, name, found, context.answer_seconds)
         if found.restarts:
-            again = f"it had to be started again {plural(found.restarts, 'time')}"
+            again = f"it was restarted {plural(found.restarts, 'time')}"
             yield warning(f"Service: {name}", again, f"see why:  caudal logs {name}")
-        yield from _version(http, name, found)
+        if name not in _VERSION_PATHS:
+            return
+        # A service that was started before an upgrade still runs the old version.
+        path, key = _VERSION_PATHS[name]
+        try:
+            theirs = str(http.get(found.endpoint + path).json()[key])
+        except (httpx2.HTTPError, ValueError, KeyError, TypeError):
+            return  # the health check reports it
+        if (ours := version("caudal")) not in theirs:
+            steps = "start it with the new version:  caudal down  and  caudal up"
+            yield warning(f"Service: {name}", f"runs {theirs}, but {ours} is installed", steps)
 
 
 def _health(http: httpx2.Client, name: str, service: "ServiceState", seconds: float) -> Finding:
@@ -51,28 +61,10 @@ def _health(http: httpx2.Client, name: str, service: "ServiceState", seconds: fl
     except httpx2.HTTPError as error:
         return problem(subject, f"cannot be reached at {address}: {error} ({service.state})", see)
     if answer.is_success:
-        return ok(subject, f"well at {service.endpoint}, process {service.pid}")
-    return problem(subject, f"not well at {service.endpoint}: {_reason(answer)}", see)
-
-
-def _reason(answer: httpx2.Response) -> str:
+        return ok(subject, f"healthy at {service.endpoint}, process {service.pid}")
     try:
         body = answer.json()
-        return str(body.get("message") or body.get("status"))
+        reason = str(body.get("message") or body.get("status"))
     except (ValueError, AttributeError):
-        return f"HTTP {answer.status_code}"
-
-
-def _version(http: httpx2.Client, name: str, service: "ServiceState") -> Iterator[Finding]:
-    """A service that was started before an upgrade is still the old one."""
-    if name not in _VERSION_PATHS:
-        return
-    path, key = _VERSION_PATHS[name]
-    try:
-        theirs = str(http.get(service.endpoint + path).json()[key])
-    except (httpx2.HTTPError, ValueError, KeyError, TypeError):
-        return  # its health check says so already
-    ours = version("caudal")
-    if ours not in theirs:
-        found = f"runs {theirs}, but {ours} is installed"
-        yield warning(f"Service: {name}", found, "start it with the new version:  caudal down  and  caudal up")
+        reason = f"HTTP {answer.status_code}"
+    return problem(subject, f"not healthy at {service.endpoint}: {reason}", see)

@@ -1,4 +1,4 @@
-"""Variables of the environment that services read: what has an effect, what would be refused, what is unknown."""
+"""Environment variables that services read: which have an effect, would be refused, or are unknown."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -6,10 +6,10 @@ from typing import Final
 
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import Problem, SettingsError
-from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.launcher.request import DATA_VARIABLE
 from deploy.services import settings_type
-from deploy.stack import BROKER, CONNECT, REGISTRY, REST_PROXY, Service
+from deploy.stack import STACK, Service
 
 _OURS: Final = "CAUDAL_"
 _SPARK: Final = "CAUDAL_SPARK_"
@@ -21,22 +21,22 @@ _KNOWN: Final = (
     DATA_VARIABLE,
     "CAUDAL_COMPLETION_TIMEOUT",
 )
-"""What the tools read."""
+"""The variables of the tools."""
 
 
-def variables(surroundings: Surroundings) -> Iterator[Finding]:
-    """Which variables change the services and the tools, and which ones would keep them from starting?"""
+def variables(context: Context) -> Iterator[Finding]:
+    """Which variables change the services and the tools, or would keep them from starting?"""
     found = [
-        *(finding for service in (BROKER, REGISTRY, REST_PROXY, CONNECT) for finding in _of(service, surroundings)),
-        *_of_spark(surroundings.environment),
-        *_of_tools(surroundings.environment),
+        *(finding for service in STACK for finding in _service_variables(service, context)),
+        *_spark_variables(context.environment),
+        *_tool_variables(context.environment),
     ]
     yield from found or [ok("Variables", "none that changes a service or a tool")]
 
 
-def _of(service: Service, surroundings: Surroundings) -> Iterator[Finding]:
-    names = _names_by_key(surroundings.environment, service.environment_prefix)
-    values = from_environment(surroundings.environment, service.environment_prefix)
+def _service_variables(service: Service, context: Context) -> Iterator[Finding]:
+    names = _names_by_key(context.environment, service.environment_prefix)
+    values = from_environment(context.environment, service.environment_prefix)
     settings = settings_type(service.name)
     refused: tuple[Problem, ...] = ()
     try:
@@ -52,7 +52,7 @@ def _of(service: Service, surroundings: Surroundings) -> Iterator[Finding]:
         yield note(f"Variables: {service.name}", f"{', '.join(sorted(effective))} change its settings")
 
 
-def _of_spark(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _spark_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     from streams.settings import SparkSettings
 
     given = {name: value for name, value in environment.items() if name.startswith(_SPARK)}
@@ -65,15 +65,15 @@ def _of_spark(environment: Mapping[str, str]) -> Iterator[Finding]:
     yield from (_refusal("caudal spark", names, item, "see streams/SETTINGS.md") for item in refused)
     effective = [name for key, name in names.items() if key not in {item.key for item in refused}]
     if effective:
-        yield note("Variables: spark", f"{', '.join(sorted(effective))} change what  caudal spark  starts and asks")
+        yield note("Variables: spark", f"{', '.join(sorted(effective))} change the settings of  caudal spark")
 
 
-def _of_tools(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _tool_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     given = [name for name in environment if name.startswith(_OURS) and not name.startswith(_SPARK)]
     known = sorted(name for name in given if name in _KNOWN)
     if known:
         shown = ", ".join(name if name.endswith("_USER") else f"{name}={environment[name]}" for name in known)
-        yield note("Variables: tools", f"{shown}: where the tools look when no option says it")
+        yield note("Variables: tools", f"{shown}: the defaults of the tools' options")
     for name in sorted(set(given) - set(known)):
         close = difflib.get_close_matches(name, _KNOWN, n=1)
         steps = [f"did you mean {close[0]}?"] if close else [f"there are {', '.join(_KNOWN)} and {_SPARK}..."]
@@ -82,7 +82,7 @@ def _of_tools(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 def _refusal(reader: str, names: Mapping[str, str], refused: Problem, where: str) -> Finding:
     name = names.get(refused.key, refused.key)
-    return problem(name, f"{reader} would not start: {refused}", f"unset {name}, or set it right: {where}")
+    return problem(name, f"{reader} would not start: {refused}", f"unset or correct {name}: {where}")
 
 
 def _names_by_key(environment: Mapping[str, str], prefix: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Runs one service under a launcher: `python -m deploy.launcher.child LAUNCHER_PID broker --set key=value`.
 
-The service ends with its launcher, however that one ends: the kernel sees to it, so that the next launcher finds free
-ports and folders.
+The kernel kills the service when its launcher ends, in whatever way, so that the next launcher finds free ports and
+folders.
 """
 
 import ctypes

@@ -99,7 +99,7 @@ class EventPipe:
 _DECODER: Final = msgspec.json.Decoder(Event)
 
 
-def decoded(line: bytes) -> Event:
+def decode_event(line: bytes) -> Event:
     """An event that came through a pipe."""
     event: Event = _DECODER.decode(line)
     return event

@@ -1,4 +1,4 @@
-"""The life of a launcher, in the foreground or in the background: preflight, services, the end."""
+"""Runs a launcher, in the foreground or in the background: preflight, then the services until they stop."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from deploy.launcher.log_files import LogFile, LogStream
 from deploy.launcher.plan import Plan
 from deploy.launcher.preflight import ready_to_start
 from deploy.launcher.request import Refused
-from deploy.launcher.supervisor import Supervisor
+from deploy.launcher.supervisor import supervise
 
 log = logging.getLogger(__name__)
 
@@ -25,24 +25,15 @@ def launch(plan: Plan, *, emit: Emit, is_background: bool = False) -> int:
     """Run the platform until a signal stops it; returns the exit code of the process."""
     try:
         with ready_to_start(plan) as settled:
-            _log_to(plan, with_stderr=is_background)
+            file = LogFile(plan.log_of(LAUNCHER))
+            file.begin()
+            if is_background:
+                with file.path.open("ab") as errors:
+                    os.dup2(errors.fileno(), sys.stderr.fileno())
+            logs.configure(style="text", stream=cast("TextIO", LogStream(file)))
             log.info("launcher started", extra={"data": str(plan.data), "ports": dict(settled.ports)})
-            asyncio.run(_supervise(settled, emit))
+            asyncio.run(supervise(settled, emit=emit, clock=SystemClock()))
     except Refused as refusal:
         emit(Failed(text=refusal.text, next_steps=refusal.next_steps, tail=refusal.tail))
         return 1
     return 0
-
-
-async def _supervise(plan: Plan, emit: Emit) -> None:
-    await Supervisor(plan, emit=emit, clock=SystemClock()).run()
-
-
-def _log_to(plan: Plan, *, with_stderr: bool) -> None:
-    """Write what the launcher does to a log; in the background also its stderr."""
-    file = LogFile(plan.log_of(LAUNCHER))
-    file.begin()
-    if with_stderr:
-        with file.path.open("ab") as errors:
-            os.dup2(errors.fileno(), sys.stderr.fileno())
-    logs.configure(style="text", stream=cast("TextIO", LogStream(file)))

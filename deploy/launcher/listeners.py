@@ -1,4 +1,4 @@
-"""Who listens at which port of this machine, as /proc shows it."""
+"""Which processes listen on which ports of this machine, from /proc."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _COMMAND_LENGTH_MAX: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """A process that listens; without a process id when it belongs to another user."""
+    """A process that listens; without a process id if it belongs to another user."""
 
     pid: int | None
     command: str
@@ -23,10 +23,19 @@ class Listener:
 
 
 def listeners(ports: Iterable[int], proc: Path = Path("/proc")) -> dict[int, Listener]:
-    """Who listens at these ports; a port that is free is left out."""
+    """The processes that listen on these ports; free ports are left out."""
     wanted = set(ports)
-    inodes = {inode: port for inode, port in _listening(proc) if port in wanted}
-    owners = dict(_owners(proc, inodes))
+    inodes: dict[str, int] = {}
+    for name in ("tcp", "tcp6"):
+        with suppress(FileNotFoundError):  # a machine may have no IPv6
+            found = parse_listening((proc / "net" / name).read_text(encoding="ascii"))
+            inodes |= {inode: port for inode, port in found if port in wanted}
+    owners: dict[str, Listener] = {}
+    for folder in proc.glob("[0-9]*") if inodes else ():
+        owners |= {
+            inode: Listener(pid=int(folder.name), command=_command_of(folder))
+            for inode in inodes.keys() & _sockets_of(folder) - owners.keys()
+        }
     return {port: owners.get(inode, Listener(pid=None, command="")) for inode, port in inodes.items()}
 
 
@@ -36,23 +45,6 @@ def parse_listening(table: str) -> Iterator[tuple[str, int]]:
         fields = line.split()
         if len(fields) > 9 and fields[3] == _LISTENING:
             yield fields[9], int(fields[1].rpartition(":")[2], 16)
-
-
-def _listening(proc: Path) -> Iterator[tuple[str, int]]:
-    for name in ("tcp", "tcp6"):
-        with suppress(FileNotFoundError):  # a machine may have no IPv6
-            yield from parse_listening((proc / "net" / name).read_text(encoding="ascii"))
-
-
-def _owners(proc: Path, inodes: Iterable[str]) -> Iterator[tuple[str, Listener]]:
-    """The processes that hold sockets, of those that may be looked at."""
-    left = set(inodes)
-    for folder in proc.glob("[0-9]*"):
-        if not left:
-            return
-        for inode in left & _sockets_of(folder):
-            left.discard(inode)
-            yield inode, Listener(pid=int(folder.name), command=_command_of(folder))
 
 
 def _sockets_of(process: Path) -> set[str]:
@@ -66,7 +58,7 @@ def _sockets_of(process: Path) -> set[str]:
 
 
 def _command_of(process: Path) -> str:
-    """Its command line without the folder of the program, cut to what fits into a line."""
+    """Its command line without the folder of the program, cut to fit into a line."""
     with suppress(OSError):
         words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
         line = " ".join([words[0].rpartition("/")[2], *words[1:]]).strip()

@@ -1,4 +1,4 @@
-"""The right to run the platform of a folder: one launcher has it, for as long as it lives."""
+"""The lock of a platform's folder, which one launcher holds as long as it runs."""
 
 import fcntl
 import os
@@ -9,18 +9,18 @@ from typing import IO, Final, Self
 LOCK_NAME: Final = "lock"
 _LOOK_S: Final = 0.05
 _PATIENCE_S: Final = 1.0
-"""Others look at the lock by taking it for a moment."""
+"""Other processes test the lock by holding it for a moment."""
 
 
 class PlatformLock:
-    """The lock of a folder; the system takes it back when its holder dies."""
+    """The lock of a folder; the system releases it when its holder dies."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     @classmethod
-    def taken(cls, data: Path, *, patience_s: float = _PATIENCE_S) -> Self | None:
-        """Take the lock and sign it; None when another launcher has it."""
+    def try_acquire(cls, data: Path, *, patience_s: float = _PATIENCE_S) -> Self | None:
+        """The lock, with our process id in it; None if another launcher holds it."""
         file = (data / LOCK_NAME).open("a+", encoding="utf-8")
         deadline = time.monotonic() + patience_s
         while True:
@@ -38,12 +38,12 @@ class PlatformLock:
         return cls(file)
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         self._file.close()
 
 
-def holder_of(data: Path) -> int | None:
-    """The process that runs the platform of a folder; None when there is none, 0 when it has not signed yet."""
+def lock_holder(data: Path) -> int | None:
+    """The process that runs the platform of a folder; None if there is none, 0 if it has not written its id yet."""
     try:
         file = (data / LOCK_NAME).open(encoding="utf-8")
     except OSError:

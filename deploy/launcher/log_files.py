@@ -1,4 +1,4 @@
-"""Log files that cannot fill a disk: a file is closed at a size, and few old ones are kept."""
+"""Log files that cannot fill a disk: they roll at a size, and few old ones are kept."""
 
 import io
 import time
@@ -28,7 +28,7 @@ class LogFile:
         self._size = 0
 
     def begin(self) -> None:
-        """Begin a new file, if there is anything in the old one; where that fails, the next line tries again."""
+        """Begin a new file, unless the old one is empty; if that fails, the next line tries again."""
         self.close()
         with suppress(OSError):
             self._begin()
@@ -43,8 +43,10 @@ class LogFile:
         self._size = self._file.tell()
 
     def write(self, data: bytes) -> None:
-        """Write what has come; a full disk loses lines and stops no service."""
-        self._remember(data)
+        """Write output of a service; on a full disk lines are lost, but no service stops."""
+        *lines, rest = (self._unfinished + data).split(b"\n")
+        self._tail.extend(line[:_TAIL_LINE_BYTES_MAX] for line in lines)
+        self._unfinished = rest[:_TAIL_LINE_BYTES_MAX]
         try:
             if self._file is None or self._size + len(data) > self._bytes_max:
                 self.close()
@@ -56,7 +58,7 @@ class LogFile:
             self.close()
 
     def note(self, text: str, *, now_ms: int) -> None:
-        """Write a line of the launcher's own among those of the service, in their style."""
+        """Write a line of the launcher between those of the service, in the same style."""
         seconds, milliseconds = divmod(now_ms, 1000)
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
         self.write(f"{moment}.{milliseconds:03d} INFO    launcher: {text}\n".encode())
@@ -72,11 +74,6 @@ class LogFile:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def _remember(self, data: bytes) -> None:
-        *lines, rest = (self._unfinished + data).split(b"\n")
-        self._tail.extend(line[:_TAIL_LINE_BYTES_MAX] for line in lines)
-        self._unfinished = rest[:_TAIL_LINE_BYTES_MAX]
 
 
 def old_file(path: Path, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""Reads log files as they grow: the last lines of each, and what comes, side by side in the order of time."""
+"""Reads log files as they grow: the last lines of each, and new ones, merged in the order of time."""
 
 import os
 import re
@@ -15,16 +15,16 @@ _MOMENT = re.compile(rb'^(?:\{"time": ")?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d\.\
 
 
 class LogLine(NamedTuple):
-    """A line of a log; lines are compared by the time they were written."""
+    """A line of a log."""
 
     moment: str
-    """Its own, or that of the line before it."""
+    """Its time, or that of the line before it."""
     name: str
     text: str
 
 
 class LogReader:
-    """One log file, read on from where it was read before; a file that was replaced is read from its beginning."""
+    """One log file, read from where the last read ended; a file that was replaced is read from its beginning."""
 
     def __init__(self, name: str, path: Path) -> None:
         self._name = name
@@ -34,37 +34,42 @@ class LogReader:
         self._moment = ""
 
     def last_lines(self, count: int) -> list[LogLine]:
-        """The last lines of the file as it is now; reading goes on behind them."""
+        """The last lines of the file; the next read continues after them."""
         file = self._open()
         if file is None:
             return []
-        text = _end_of(file, lines=count)
+        # Blocks from the end of the file, until they contain enough whole lines.
+        position = file.seek(0, os.SEEK_END)
+        text = b""
+        while position and text.count(b"\n") <= count:
+            size = min(_BLOCK_BYTES, position)
+            position -= size
+            file.seek(position)
+            text = file.read(size) + text
+        file.seek(0, os.SEEK_END)
         whole = text[: text.rfind(b"\n") + 1]
         self._unfinished = text[len(whole) :]
         return self._lines(whole.splitlines()[-count:] if count else [])
 
     def new_lines(self) -> list[LogLine]:
-        """Whole lines that have come since the last time."""
+        """Whole lines since the last read."""
         if self._file is None:
             return self._read() if self._open() else []
         lines = self._read()
         if self._is_replaced():
             lines += self._read()  # its end
-            self._close()
+            self.close()
             lines += self.new_lines()
         return lines
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._close()
-
     def _open(self) -> IO[bytes] | None:
-        self._close()
+        self.close()
         with suppress(FileNotFoundError):
             self._file = self._path.open("rb")
         return self._file
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._unfinished = b""
         if self._file is not None:
             self._file.close()
@@ -96,7 +101,7 @@ class LogReader:
 
 
 class LogReaders:
-    """Several logs, side by side."""
+    """Several logs, merged."""
 
     def __init__(self, paths: Mapping[str, Path]) -> None:
         self._readers = [LogReader(name, path) for name, path in paths.items()]
@@ -106,11 +111,11 @@ class LogReaders:
         return _in_order(reader.last_lines(count) for reader in self._readers)
 
     def new_lines(self) -> list[LogLine]:
-        """What has come since the last time, in the order of time."""
+        """Lines since the last read, in the order of time."""
         return _in_order(reader.new_lines() for reader in self._readers)
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for reader in self._readers:
             reader.close()
 
@@ -118,16 +123,3 @@ class LogReaders:
 def _in_order(found: Iterable[list[LogLine]]) -> list[LogLine]:
     """Sorting is stable: the lines of one log keep their order."""
     return sorted((line for lines in found for line in lines), key=lambda line: line.moment)
-
-
-def _end_of(file: IO[bytes], *, lines: int) -> bytes:
-    """The end of a file with at least so many whole lines, if it has them; the file is left at its end."""
-    position = file.seek(0, os.SEEK_END)
-    text = b""
-    while position and text.count(b"\n") <= lines:
-        size = min(_BLOCK_BYTES, position)
-        position -= size
-        file.seek(position)
-        text = file.read(size) + text
-    file.seek(0, os.SEEK_END)
-    return text

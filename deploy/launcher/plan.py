@@ -1,4 +1,4 @@
-"""From what was asked to what will run: services, places, ports and settings. Nothing is touched yet."""
+"""Turns a request into a plan: services, addresses, ports and settings. Nothing is started or created yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Final
 
 from deploy.launcher.request import THIS_MACHINE, Refused, Request
-from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Place, Service, settings_of
+from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Service, ServiceAddress, settings_of
 
 ANY_PORT: Final = 0
 METRICS: Final = "broker-metrics"
 SPARK: Final = "spark"
 _EVERY_ADDRESS: Final = ("", "0.0.0.0", "::", "[::]", "*")
 _FOLDERS: Final = {"connect": "spark"}
-"""Connect keeps what it knows in topics; what it has on disk is Spark's."""
-_UNFIT: Final = frozenset(",?#\n")
-"""Separators in the settings and URLs that the path becomes a part of."""
+"""Connect stores its state in topics; its data on disk is Spark's."""
+_FORBIDDEN: Final = frozenset(",?#\n")
+"""Separators in the settings and URLs that contain the path."""
 _OPTIONS: Final = {
     "listeners": "--host ADDR and --ports NAME=PORT",
     "metrics.listener": "--host ADDR and --ports broker-metrics=PORT",
     "spark.caudal.connect.port": "--ports spark=PORT",
     "spark.caudal.data.dir": "--data DIR",
 }
-"""Settings that have options of their own, since others must know them, too."""
+"""Settings that have options of their own, because other services need them, too."""
 _ELSEWHERE: Final = {"broker": "--bootstrap HOST:PORT", "registry": "--registry URL"}
 
 
@@ -33,13 +33,13 @@ class Plan:
     data: Path
     services: tuple[Service, ...]
     bind: str
-    """The address to listen on; empty: every one."""
+    """The address to listen on; empty for all."""
     host: str
     """The name under which the services are reached."""
     ports: Mapping[str, int]
     """By service, and `METRICS` and `SPARK`."""
     extra: Mapping[str, Mapping[str, str]]
-    """Settings that were asked for, by service."""
+    """Settings of the request, by service."""
     elsewhere: Mapping[str, str]
     """Addresses of services that run elsewhere."""
 
@@ -55,7 +55,7 @@ class Plan:
 
     @property
     def has_spark(self) -> bool:
-        """Whether anything here may start Spark."""
+        """Whether a service of this plan may start Spark."""
         return any(service.name == "connect" for service in self.services)
 
     def log_of(self, name: str) -> Path:
@@ -71,10 +71,10 @@ class Plan:
         names = {other.name for other in self.services}
         return tuple(name for name in service.needs if name in names)
 
-    def places(self) -> dict[str, Place]:
-        """Where each service stands, once all ports are known."""
+    def addresses(self) -> dict[str, ServiceAddress]:
+        """The address of each service, once all ports are known."""
         return {
-            service.name: Place(
+            service.name: ServiceAddress(
                 host=self.host,
                 port=self.ports[service.name],
                 data=str(self.folder_of(service.name)),
@@ -85,14 +85,14 @@ class Plan:
         }
 
     def settings_of(self, name: str) -> dict[str, str]:
-        """All settings of a service; what was asked for wins."""
-        settings = settings_of(name, self.places(), elsewhere=self.elsewhere)
+        """All settings of a service; those of the request win."""
+        settings = settings_of(name, self.addresses(), elsewhere=self.elsewhere)
         if name == "connect":
             settings["spark.caudal.connect.port"] = str(self.ports[SPARK])
         return {**settings, "logging.format": "text", **self.extra.get(name, {})}
 
     def endpoint_of(self, name: str) -> str:
-        """Where clients find a service: host:port of a broker, else a URL."""
+        """The address for clients: host:port of a broker, else a URL."""
         address = f"{self.host}:{self.ports[name]}"
         return address if BY_NAME[name].protocol != "http" else f"http://{address}"
 
@@ -102,11 +102,22 @@ class Plan:
         return f"http://{self.host}:{port}"
 
 
-def planned(request: Request) -> Plan:
-    """What a request means; raises `Refused` when it cannot be meant."""
-    services = _services(request.without)
+def make_plan(request: Request) -> Plan:
+    """The plan of a request; raises `Refused` if it cannot work."""
+    data = Path(request.data).expanduser().absolute()
+    if bad := sorted(_FORBIDDEN & set(str(data))):
+        raise Refused(
+            f"--data {data} has {' and '.join(map(repr, bad))} in it, which services cannot take in a path",
+            ["choose another folder:  `--data DIR` (or set CAUDAL_DATA)"],
+        )
+    for name in request.without:
+        if name not in BY_NAME:
+            raise Refused(f"--without {name}: there is no such service", [f"there are:  {', '.join(BY_NAME)}"])
+    services = tuple(service for service in STACK if service.name not in request.without)
+    if not services:
+        raise Refused("--without leaves nothing to run", [f"there are:  {', '.join(BY_NAME)}"])
     return Plan(
-        data=_data(request.data),
+        data=data,
         services=services,
         bind=_bind(request.host),
         host=_bind(request.host) or THIS_MACHINE,
@@ -117,7 +128,7 @@ def planned(request: Request) -> Plan:
 
 
 def port_names(services: Sequence[Service] = STACK) -> dict[str, int]:
-    """Everything that listens, with its usual port."""
+    """Everything that listens, with its default port."""
     named: dict[str, int] = {}
     for service in services:
         named[service.name] = service.port
@@ -127,28 +138,8 @@ def port_names(services: Sequence[Service] = STACK) -> dict[str, int]:
 
 
 def is_open(bind: str) -> bool:
-    """Whether others than this machine can reach what listens there."""
+    """Whether other machines can reach this address."""
     return bind not in (THIS_MACHINE, "[::1]") and not bind.startswith("127.")
-
-
-def _data(given: str) -> Path:
-    path = Path(given).expanduser().absolute()
-    if bad := sorted(_UNFIT & set(str(path))):
-        raise Refused(
-            f"--data {path} has {' and '.join(map(repr, bad))} in it, which services cannot take in a path",
-            ["choose another folder:  `--data DIR` (or set CAUDAL_DATA)"],
-        )
-    return path
-
-
-def _services(without: Sequence[str]) -> tuple[Service, ...]:
-    for name in without:
-        if name not in BY_NAME:
-            raise Refused(f"--without {name}: there is no such service", [f"there are:  {', '.join(BY_NAME)}"])
-    left = tuple(service for service in STACK if service.name not in without)
-    if not left:
-        raise Refused("--without leaves nothing to run", [f"there are:  {', '.join(BY_NAME)}"])
-    return left
 
 
 def _bind(host: str) -> str:
@@ -162,25 +153,21 @@ def _ports(given: Sequence[str], services: Sequence[Service]) -> dict[str, int]:
     if "any" in given:
         ports = dict.fromkeys(ports, ANY_PORT)
     for assignment in given:
-        if assignment != "any":
-            name, port = _assigned_port(assignment)
-            if name not in ports:
-                raise Refused(
-                    f"--ports {assignment}: nothing called {name} listens here", [f"there are:  {', '.join(ports)}"]
-                )
-            ports[name] = port
+        if assignment == "any":
+            continue
+        name, equals, port = assignment.partition("=")
+        if not (equals and port.isdecimal() and int(port) <= 65535):
+            raise Refused(
+                f"--ports {assignment} must be `any` or NAME=PORT with a port from 0 (any free one) to 65535",
+                [f"names are:  {', '.join(port_names())}"],
+            )
+        if name not in ports:
+            raise Refused(
+                f"--ports {assignment}: nothing called {name} listens here", [f"there are:  {', '.join(ports)}"]
+            )
+        ports[name] = int(port)
     _check_distinct(ports)
     return ports
-
-
-def _assigned_port(assignment: str) -> tuple[str, int]:
-    name, equals, port = assignment.partition("=")
-    if not (equals and port.isdecimal() and int(port) <= 65535):
-        raise Refused(
-            f"--ports {assignment} must be `any` or NAME=PORT with a port from 0 (any free one) to 65535",
-            [f"names are:  {', '.join(port_names())}"],
-        )
-    return name, int(port)
 
 
 def _check_distinct(ports: Mapping[str, int]) -> None:
@@ -205,22 +192,20 @@ def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[
             names = ", ".join(service.name for service in services)
             raise Refused(f"--set {assignment}: no service called {name} runs here", [f"there are:  {names}"])
         if option := _OPTIONS.get(key.strip()):
-            raise Refused(f"--set {assignment}: the launcher decides that itself", [f"use  `{option}`"])
+            raise Refused(f"--set {assignment}: the launcher sets that itself", [f"use  `{option}`"])
         extra.setdefault(name, {})[key.strip()] = value.strip()
     return extra
 
 
 def _elsewhere(request: Request, services: Sequence[Service]) -> dict[str, str]:
-    """Addresses of what is left out; refuses to leave out what is needed and has no address."""
+    """Addresses of services that are left out; refuses if another service needs one without an address."""
     given = {"broker": request.bootstrap, "registry": request.registry}
     running = {service.name for service in services}
     needed = {need: service.name for service in reversed(services) for need in service.needs}
     for name, address in given.items():
         option = _ELSEWHERE[name]
         if address and name in running:
-            raise Refused(
-                f"{option} says where another {name} is, but one is to run here", [f"add  `--without {name}`"]
-            )
+            raise Refused(f"{option} names an external {name}, but one is to run here", [f"add  `--without {name}`"])
         if not address and name not in running and name in needed:
             raise Refused(
                 f"--without {name}: {needed[name]} needs one",

@@ -1,7 +1,7 @@
-"""Ports: whether they are free, who has them, and keeping them for services that are started again and again.
+"""Ports: whether they are free, which process uses them, and holding them for services that may be restarted.
 
-A port is kept by a socket that is bound but does not listen. On Linux a service may listen there beside it, since both
-set SO_REUSEADDR, while a process that asks for any free port is not given this one. Elsewhere the port is only checked.
+A port is held by a socket that is bound but does not listen. On Linux a service may listen on it as well, since both
+set SO_REUSEADDR, while a process that asks for any free port does not get this one. Elsewhere the port is only checked.
 """
 
 import socket
@@ -15,17 +15,18 @@ _CAN_BE_SHARED: Final = sys.platform == "linux"
 
 
 class HeldPort:
-    """A port that is ours to give to a service."""
+    """A port that is reserved for a service."""
 
     def __init__(self, port: int, sockets: ExitStack) -> None:
         self.port = port
         self._sockets = sockets
 
     @classmethod
-    def taken(cls, bind: str, port: int) -> Self:
-        """Take a port (0: any free one) on an address (empty: every one); OSError when it is not free."""
+    def acquire(cls, bind: str, port: int) -> Self:
+        """Reserve a port (0: any free one) on an address (empty: all); OSError if it is not free."""
+        found = socket.getaddrinfo(bind.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         with ExitStack() as sockets:
-            for family, address in _addresses(bind, port):
+            for family, address in dict.fromkeys((int(family), address) for family, _, _, _, address in found):
                 with suppress(_NoSuchAddress):
                     port = sockets.enter_context(_bound(family, address, port)).getsockname()[1]
             if not port:
@@ -33,24 +34,18 @@ class HeldPort:
             return cls(port, sockets.pop_all() if _CAN_BE_SHARED else ExitStack())
 
     def release(self) -> None:
-        """Let it go."""
+        """Release the port."""
         self._sockets.close()
 
 
 def owner_of(port: int) -> str | None:
-    """Who listens on a port, such as `process 4711 (java -jar shop.jar)`; None where the system does not tell."""
+    """The process that listens on a port, such as `process 4711 (java -jar shop.jar)`; None if it is unknown."""
     found = listeners([port]).get(port)
     return str(found) if found else None
 
 
 class _NoSuchAddress(OSError):
     """The machine has no such kind of address."""
-
-
-def _addresses(bind: str, port: int) -> list[tuple[int, tuple[object, ...]]]:
-    host = bind.strip("[]") or None
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    return list(dict.fromkeys((int(family), tuple(address)) for family, _, _, _, address in found))
 
 
 def _bound(family: int, address: tuple[object, ...], port: int) -> socket.socket:
@@ -72,7 +67,7 @@ def _bound(family: int, address: tuple[object, ...], port: int) -> socket.socket
 
 
 def _has_ipv6() -> bool:
-    """Names such as localhost may have an address of version 6 where the machine itself has none."""
+    """Names such as localhost may have an IPv6 address although the machine has none."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
             probe.bind(("::1", 0))

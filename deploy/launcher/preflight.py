@@ -1,4 +1,4 @@
-"""What is checked before anything starts: folder, disk, a second launcher, ports."""
+"""Checks before anything starts: folder, disk, a second launcher, ports."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from deploy.launcher.lock import LOCK_NAME, PlatformLock, holder_of
+from deploy.launcher.lock import LOCK_NAME, PlatformLock, lock_holder
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.request import Refused
@@ -19,21 +19,36 @@ from streams.spark.engine.folder import EngineFolder
 DISK_FREE_MIN_BYTES: Final = 200 << 20
 _CHOOSE_DATA: Final = "choose another folder:  `--data DIR` (or set CAUDAL_DATA)"
 _SPARK_BIND: Final = "127.0.0.1"
-"""Notebooks are let in from this machine alone, unless its own settings say otherwise."""
+"""Spark accepts notebooks only from this machine, unless its own settings say otherwise."""
 _MIB: Final = 1 << 20
 
 
 @contextmanager
 def ready_to_start(plan: Plan) -> Iterator[Plan]:
-    """The plan with all its ports known, while its folder is locked and its ports are kept; raises `Refused`."""
+    """The plan with all its ports known, while its folder is locked and its ports are held; raises `Refused`."""
     prepare_folders(plan)
     check_disk(plan.data)
-    with _locked(plan.data), ExitStack() as kept:
-        yield replace(plan, ports=_kept_ports(plan, kept))
+    try:
+        lock = PlatformLock.try_acquire(plan.data)
+    except OSError as error:
+        raise _unwritable(plan.data / LOCK_NAME, error) from error
+    if lock is None:
+        pid = lock_holder(plan.data)
+        raise Refused(
+            f"a platform runs in {plan.data} already{f' (process {pid})' if pid else ''}",
+            [
+                f"see its state:  `caudal status --data {plan.data!s}`",
+                f"stop it:  `caudal down --data {plan.data!s}`",
+                "or start another one:  `--data DIR --ports any`",
+            ],
+        )
+    with ExitStack() as held:
+        held.callback(lock.release)
+        yield replace(plan, ports=_hold_ports(plan, held))
 
 
 def prepare_folders(plan: Plan) -> None:
-    """Make the folders, and see whether they can be written."""
+    """Create the folders, and check that they can be written."""
     folders = [plan.data, plan.logs, *(plan.folder_of(service.name) for service in plan.services)]
     for folder in folders:
         try:
@@ -43,13 +58,13 @@ def prepare_folders(plan: Plan) -> None:
         except FileExistsError as error:
             raise Refused(f"{folder} is a file; the platform needs a folder there", [_CHOOSE_DATA]) from error
         except NotADirectoryError as error:
-            raise Refused(f"{folder} cannot be made: a part of its path is a file", [_CHOOSE_DATA]) from error
+            raise Refused(f"{folder} cannot be created: a part of its path is a file", [_CHOOSE_DATA]) from error
         except OSError as error:
             raise _unwritable(folder, error) from error
 
 
 def check_disk(data: Path) -> None:
-    """Refuse to start where the disk would soon be full: nothing can be kept then."""
+    """Refuse to start if the disk would soon be full."""
     free = shutil.disk_usage(data).free
     if free < DISK_FREE_MIN_BYTES:
         raise Refused(
@@ -69,52 +84,30 @@ def _unwritable(folder: Path, error: OSError) -> Refused:
     )
 
 
-@contextmanager
-def _locked(data: Path) -> Iterator[None]:
-    try:
-        lock = PlatformLock.taken(data)
-    except OSError as error:
-        raise _unwritable(data / LOCK_NAME, error) from error
-    if lock is None:
-        pid = holder_of(data)
-        raise Refused(
-            f"a platform runs in {data} already{f' (process {pid})' if pid else ''}",
-            [
-                f"see its state:  `caudal status --data {data!s}`",
-                f"stop it:  `caudal down --data {data!s}`",
-                "or start another one:  `--data DIR --ports any`",
-            ],
-        )
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _kept_ports(plan: Plan, kept: ExitStack) -> Mapping[str, int]:
+def _hold_ports(plan: Plan, held: ExitStack) -> Mapping[str, int]:
     ports: dict[str, int] = {}
-    # Those that were named first: any free port could be one of them.
+    # Given ports first: any free port could be one of them.
     for name, port in sorted(plan.ports.items(), key=lambda item: not item[1]):
         bind = plan.bind if name != SPARK else _SPARK_BIND
         try:
-            held = HeldPort.taken(bind, port)
+            reserved = HeldPort.acquire(bind, port)
         except OSError as error:
             if name == SPARK and EngineFolder(plan.spark).is_locked():
-                ports[name] = port  # by an engine that has outlived its platform, and will be used again
+                ports[name] = port  # in use by an engine that outlived its platform, and will be used again
                 continue
-            raise _no_port(name, port, bind, error) from error
-        kept.callback(held.release)
-        ports[name] = held.port
+            raise _port_refusal(name, port, bind, error) from error
+        held.callback(reserved.release)
+        ports[name] = reserved.port
     return {name: ports[name] for name in plan.ports}
 
 
-def _no_port(name: str, port: int, bind: str, error: OSError) -> Refused:
+def _port_refusal(name: str, port: int, bind: str, error: OSError) -> Refused:
     another = f"choose another:  `--ports {name}=PORT`, or `--ports any`"
     if error.errno == errno.EADDRINUSE:
         owner = owner_of(port)
         return Refused(
-            f"port {port} of {name} is taken{f' by {owner}' if owner else ''}",
-            [another, "or end what has it; a platform ends with  `caudal down`"],
+            f"port {port} of {name} is in use{f' by {owner}' if owner else ''}",
+            [another, "or end that process; a platform ends with  `caudal down`"],
         )
     if error.errno == errno.EACCES:
         return Refused(f"port {port} of {name} needs rights that you do not have: {error.strerror}", [another])

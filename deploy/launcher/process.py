@@ -1,4 +1,4 @@
-"""One process of a service: started, listened to, waited for, ended."""
+"""One process of a service: its start, output and end."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ _CHUNK_BYTES: Final = 1 << 16
 _HEALTH_TIMEOUT_S: Final = 5.0
 _HEALTH_PAUSE_S: Final = 0.05
 _LAST_WORDS_S: Final = 1.0
-"""How long to wait for what a dead process has written; one that it has started may keep the pipe open."""
+"""How long to wait for the output of a dead process; a child of it may keep the pipe open."""
 _READY_LINE_BYTES_MAX: Final = 4_096
 
 
@@ -39,18 +39,18 @@ class Exit:
 
 
 class ServiceProcess:
-    """A process and what it says."""
+    """A process and its output."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process, log: LogFile) -> None:
         self._process = process
         self._log = log
         self._said_ready = asyncio.Event()
         self._ready_line = re.compile(rf"^caudal {re.escape(name)} ready: ".encode(), re.MULTILINE)
-        self._pump = asyncio.create_task(self._listen(), name=f"output of {name}")
+        self._pump = asyncio.create_task(self._copy_output(), name=f"output of {name}")
         self._end = asyncio.create_task(process.wait(), name=f"end of {name}")
 
     @classmethod
-    async def started(cls, name: str, settings: Mapping[str, str], log: LogFile) -> "ServiceProcess":
+    async def start(cls, name: str, settings: Mapping[str, str], log: LogFile) -> "ServiceProcess":
         """Start a service in a session of its own, so that Ctrl-C reaches the launcher alone; may raise `NotReady`."""
         words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         try:
@@ -71,7 +71,7 @@ class ServiceProcess:
         return self._process.pid
 
     async def until_ready(self, url: str, *, timeout_s: float) -> Exit | None:
-        """Wait until it says that it is ready, and is; gives how it ended, if it did. Raises `NotReady` in the end."""
+        """Wait until it prints its ready line and is healthy; returns how it ended, if it did. Raises `NotReady`."""
         becoming = asyncio.create_task(self._become_ready(url))
         try:
             done, _ = await asyncio.wait((becoming, self._end), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -84,14 +84,14 @@ class ServiceProcess:
         return None
 
     async def until_end(self) -> Exit:
-        """Wait for its end, and for its last words."""
+        """Wait until it has ended, and for its last output."""
         code = await asyncio.shield(self._end)
         await asyncio.wait((self._pump,), timeout=_LAST_WORDS_S)
         self._pump.cancel()
         return Exit(code)
 
     async def stop(self, *, timeout_s: float) -> bool:
-        """Ask it to end, and kill it when it takes too long; tells whether it ended by itself."""
+        """Ask it to end, and kill it if it takes too long; returns whether it ended by itself."""
         self._send(signal.SIGTERM)
         done, _ = await asyncio.wait((self._end,), timeout=timeout_s)
         if not done:
@@ -112,7 +112,7 @@ class ServiceProcess:
         while not await is_healthy(url, timeout_s=_HEALTH_TIMEOUT_S):  # noqa: ASYNC110 - nothing here tells when
             await asyncio.sleep(_HEALTH_PAUSE_S)
 
-    async def _listen(self) -> None:
+    async def _copy_output(self) -> None:
         assert self._process.stdout is not None
         recent = b""
         while data := await self._process.stdout.read(_CHUNK_BYTES):

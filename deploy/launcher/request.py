@@ -12,7 +12,7 @@ THIS_MACHINE: Final = "localhost"
 
 
 def data_folder(environment: Mapping[str, str]) -> Path:
-    """The folder of the platform that is meant when no option names one."""
+    """The folder of the platform if no option names one."""
     return Path(environment.get(DATA_VARIABLE) or DEFAULT_DATA).expanduser().absolute()
 
 
@@ -35,12 +35,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(Exception):
-    """The platform cannot be started like that; nothing is left running."""
+    """The platform cannot be started; nothing is left running."""
 
     def __init__(self, text: str, next_steps: Sequence[str] = (), *, tail: Sequence[str] = ()) -> None:
         super().__init__(text)
         self.text = text
         self.next_steps = tuple(next_steps)
-        """What to do about it; commands stand in backticks."""
+        """What to do about it; commands are in backticks."""
         self.tail = tuple(tail)
         """The last lines of the log that says more."""

@@ -1,4 +1,4 @@
-"""The embedded Spark, as the launcher sees it: whether it can start, and its end after Connect's."""
+"""The embedded Spark, for the launcher: whether it can start, and ending it after Connect."""
 
 import os
 import signal
@@ -16,8 +16,8 @@ from streams.spark.java import find_java
 _PAUSE_S: Final = 0.1
 
 
-def what_is_missing() -> str:
-    """Why Spark cannot start on this machine, with how to repair it; empty when it can."""
+def missing_java() -> str:
+    """Why Spark cannot start on this machine, and what to do; empty if it can."""
     try:
         find_java(os.environ)
     except JavaMissing as error:
@@ -26,11 +26,19 @@ def what_is_missing() -> str:
 
 
 def end_engine(data: Path, *, timeout_s: float) -> bool | None:
-    """End the engine of a folder and wait for it; whether it ended by itself in time, None when there was none."""
+    """End the engine of a folder and wait; whether it ended by itself in time, None if there was none."""
     pid = engine_pid(data)
     if pid is None:
         return None
-    _ask_to_end(data, pid)
+    is_asked = False
+    with suppress(StreamsError):
+        engine = Engine.running(SparkSettings.parse({"spark.caudal.data.dir": str(data)}))
+        if engine is not None:
+            with engine:
+                engine.quit()
+            is_asked = True
+    if not is_asked:  # one that is still starting has no socket yet
+        _signal(pid, signal.SIGTERM)
     deadline = time.monotonic() + timeout_s
     while engine_pid(data) == pid:
         if time.monotonic() > deadline:
@@ -41,27 +49,14 @@ def end_engine(data: Path, *, timeout_s: float) -> bool | None:
 
 
 def kill_engine(data: Path) -> None:
-    """End the engine of a folder at once; what it has started ends with it."""
+    """Kill the engine of a folder; its children end with it."""
     pid = engine_pid(data)
     if pid is not None:
         _signal(pid, signal.SIGKILL)
 
 
-def _ask_to_end(data: Path, pid: int) -> None:
-    """Over its socket; one that is still starting has none yet, and gets a signal."""
-    try:
-        engine = Engine.running(SparkSettings.parse({"spark.caudal.data.dir": str(data)}))
-        if engine is not None:
-            with engine:
-                engine.quit()
-            return
-    except StreamsError:
-        pass
-    _signal(pid, signal.SIGTERM)
-
-
 def engine_pid(data: Path) -> int | None:
-    """The process of the engine of a folder; None when there is none."""
+    """The process of the engine of a folder; None if there is none."""
     folder = EngineFolder(data)
     if not folder.lock.exists() or not folder.is_locked():
         return None

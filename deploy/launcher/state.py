@@ -1,18 +1,19 @@
-"""The state of a running platform: written by the launcher to `platform.json`, read by all others."""
+"""The state of a running platform: the launcher writes it to `platform.json`, other processes read it."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
-from deploy.launcher.lock import holder_of
+from deploy.launcher.lock import lock_holder
 
 FILE_NAME: Final = "platform.json"
 VERSION: Final = 1
 _LOOK_S: Final = 0.02
 _PATIENCE_S: Final = 1.0
-"""A launcher that has just taken the lock writes its state at once."""
+"""A launcher writes its state right after it has acquired the lock."""
 
 ServiceCondition = Literal["starting", "ready", "restarting", "failed", "stopped"]
 PlatformCondition = Literal["starting", "running", "stopping"]
@@ -24,7 +25,7 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
     state: ServiceCondition
     port: int
     endpoint: str
-    """Where clients find it: host:port of the broker, else a URL."""
+    """The address for clients: host:port of the broker, else a URL."""
     metrics: str
     log: str
     pid: int | None = None
@@ -36,14 +37,14 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SparkState(msgspec.Struct, frozen=True, kw_only=True):
-    """The embedded Spark, which Connect starts on first need."""
+    """The embedded Spark, which Connect starts on first use."""
 
     data_dir: str
     connect_port: int
     settings: dict[str, str] = {}
-    """Connect's settings for Spark, so that any process that starts it starts the same."""
+    """Connect's settings for Spark, for any process that starts it."""
     missing: str | None = None
-    """Why it cannot start here; None when it can, or when this is not known yet."""
+    """Why it cannot start here; None if it can, or if that is not known yet."""
 
 
 class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,17 +62,18 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether every service is."""
+        """Whether every service is ready."""
         return self.state == "running" and all(service.state == "ready" for service in self.services.values())
 
 
 def read(data: Path) -> PlatformState | None:
-    """The platform of a folder; None when no launcher runs there."""
+    """The platform of a folder; None if no launcher runs there."""
     deadline = time.monotonic() + _PATIENCE_S
-    while (pid := holder_of(data)) is not None:
-        state = _stored(data)
-        if state is not None and state.pid == pid:
-            return state
+    while (pid := lock_holder(data)) is not None:
+        with suppress(OSError, msgspec.DecodeError):
+            state = msgspec.json.decode((data / FILE_NAME).read_bytes(), type=PlatformState)
+            if state.pid == pid:
+                return state
         if time.monotonic() > deadline:
             return None
         time.sleep(_LOOK_S)
@@ -79,16 +81,9 @@ def read(data: Path) -> PlatformState | None:
 
 
 def write(state: PlatformState) -> None:
-    """Replace what was known; a reader sees the one or the other, never half of both."""
+    """Replace the file atomically."""
     path = Path(state.data) / FILE_NAME
-    passing = path.with_suffix(".tmp")
-    passing.touch(mode=0o600)  # settings may hold passwords
-    passing.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=2))
-    passing.replace(path)
-
-
-def _stored(data: Path) -> PlatformState | None:
-    try:
-        return msgspec.json.decode((data / FILE_NAME).read_bytes(), type=PlatformState)
-    except (OSError, msgspec.DecodeError):
-        return None
+    draft = path.with_suffix(".tmp")
+    draft.touch(mode=0o600)  # settings may contain passwords
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=2))
+    draft.replace(path)

@@ -4,15 +4,13 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from core_broker.service.clock import Clock
 from deploy.launcher import spark, state
-from deploy.launcher.backoff import FIRST_START_TRIES, Backoff
 from deploy.launcher.events import AllReady, Died, Emit, Event, Ready, SparkChecked, Starting, Stopped, Stopping
 from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
@@ -27,11 +25,43 @@ _STOP_TIMEOUT_S: Final = 30.0
 _TAIL_LINES: Final = 10
 _WRONG_SETTINGS: Final = 2
 """The exit code of a service whose settings were refused."""
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 30.0
+CALM_S: Final = 10.0
+"""A service that was ready for this long has recovered."""
+FIRST_START_TRIES: Final = 3
+"""Deaths before a service was ready for the first time; more attempts would not help."""
+GIVEN_UP_DEATHS: Final = 10
+"""Deaths in a row after which a service counts as failed; it is still restarted, after the longest pause."""
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+async def supervise(plan: Plan, *, emit: Emit, clock: Clock) -> None:
+    """Run the services of a plan until a signal stops them; raises `Refused` if one cannot start at all."""
+    await Supervisor(plan, emit=emit, clock=clock).run()
+
+
+class Backoff:
+    """Counts the deaths of one service since it was last ready for a while."""
+
+    def __init__(self) -> None:
+        self.deaths = 0
+
+    def record_death(self, *, ready_for_s: float) -> float:
+        """Count a death after this time of being ready (0: never); returns the pause before the next start."""
+        if ready_for_s >= CALM_S:
+            self.deaths = 0
+        self.deaths += 1
+        return min(FIRST_PAUSE_S * 2.0 ** min(self.deaths - 1, 30), LONGEST_PAUSE_S)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it has died so often that a person should look at it."""
+        return self.deaths >= GIVEN_UP_DEATHS
+
+
 class SupervisedService:
-    """One service: its process of the moment, and what is known about it."""
+    """One service: its current process and its state."""
 
     def __init__(self, service: Service, plan: Plan) -> None:
         self.definition = service
@@ -72,17 +102,21 @@ class Supervisor:
         )
 
     async def run(self) -> None:
-        """Run until a signal says stop; raises `Refused` when a service cannot start at all."""
+        """Run until a signal stops it; raises `Refused` if a service cannot start at all."""
         self._write()
-        with self._signals():
-            try:
-                await self._live()
-            finally:
-                await self._stop_all()
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self._handle_signal, number)
+        try:
+            await self._keep_all_running()
+        finally:
+            await self._stop_all()
+            for number in STOP_SIGNALS:
+                loop.remove_signal_handler(number)
 
     # --- starting and restarting ---
 
-    async def _live(self) -> None:
+    async def _keep_all_running(self) -> None:
         """Keep everything running until a signal comes or a first start has failed."""
         keeping = [asyncio.create_task(self._keep_running(service)) for service in self._services.values()]
         others = [asyncio.create_task(self._report_ready())]
@@ -107,7 +141,7 @@ class Supervisor:
         self._emit(AllReady(after_s=after_s))
 
     async def _check_java(self) -> None:
-        missing = await asyncio.to_thread(spark.what_is_missing)
+        missing = await asyncio.to_thread(spark.missing_java)
         if missing and self._state.spark is not None:
             self._state = msgspec.structs.replace(
                 self._state, spark=msgspec.structs.replace(self._state.spark, missing=missing)
@@ -125,16 +159,21 @@ class Supervisor:
             how, ready_for_s = await self._run_once(service)
             service.is_ready.clear()
             service.process = None
-            pause_s = service.backoff.died(ready_for_s=ready_for_s)
+            pause_s = service.backoff.record_death(ready_for_s=ready_for_s)
             self._check_first_start(service, how)
-            self._mark_dead(service, how, pause_s)
+            condition: state.ServiceCondition = "failed" if service.backoff.is_hopeless else "restarting"
+            self._change(service, state=condition, pid=None, restarts=service.state.restarts + 1)
+            log.warning("service died", extra={"service": name, "how": str(how), "restart_in_s": pause_s})
+            tail = tuple(service.log.last_lines(_TAIL_LINES))
+            service.log.note(f"{name} {how}; starting it again in {pause_s:g} s", now_ms=self._clock.now_ms())
+            self._emit(Died(service=name, how=str(how), pause_s=pause_s, tail=tail, log=str(service.log.path)))
             await asyncio.sleep(pause_s)
 
     async def _run_once(self, service: SupervisedService) -> tuple[Exit | NotReady, float]:
-        """Start a process and wait for its end; how it ended, and how long it was ready."""
+        """Start a process and wait until it ends; returns how it ended, and how long it was ready."""
         name, began = service.name, self._clock.monotonic()
         try:
-            process = await ServiceProcess.started(name, self._plan.settings_of(name), service.log)
+            process = await ServiceProcess.start(name, self._plan.settings_of(name), service.log)
         except NotReady as error:
             return error, 0.0
         service.process = process
@@ -150,19 +189,16 @@ class Supervisor:
         if ended is not None:
             return ended, 0.0
         ready_since = self._clock.monotonic()
-        self._mark_ready(service, ready_since - began)
-        return await process.until_end(), self._clock.monotonic() - ready_since
-
-    def _mark_ready(self, service: SupervisedService, after_s: float) -> None:
-        name, restarts = service.name, service.state.restarts
+        after_s, restarts = ready_since - began, service.state.restarts
         service.was_ready = True
         self._change(service, state="ready", ready_after_s=round(after_s, 3))
         service.is_ready.set()
         log.info("service ready", extra={"service": name, "seconds": round(after_s, 2), "restarts": restarts})
         self._emit(Ready(service=name, endpoint=service.state.endpoint, after_s=after_s, restarts=restarts))
+        return await process.until_end(), self._clock.monotonic() - ready_since
 
     def _check_first_start(self, service: SupervisedService, how: Exit | NotReady) -> None:
-        """A service that was never ready is not tried for ever: the user who started it is still watching."""
+        """Give up on a service that was never ready: the user who started it is still watching."""
         if service.was_ready:
             return
         is_refused = how == Exit(_WRONG_SETTINGS)
@@ -181,38 +217,24 @@ class Supervisor:
         log.error("service does not start", extra={"service": name, "how": str(how)})
         raise Refused(text, steps, tail=service.log.last_lines(_TAIL_LINES))
 
-    def _mark_dead(self, service: SupervisedService, how: Exit | NotReady, pause_s: float) -> None:
-        name = service.name
-        condition: state.ServiceCondition = "failed" if service.backoff.is_hopeless else "restarting"
-        self._change(service, state=condition, pid=None, restarts=service.state.restarts + 1)
-        log.warning("service died", extra={"service": name, "how": str(how), "restart_in_s": pause_s})
-        tail = tuple(service.log.last_lines(_TAIL_LINES))
-        service.log.note(f"{name} {how}; it is started again in {pause_s:g} s", now_ms=self._clock.now_ms())
-        self._emit(Died(service=name, how=str(how), pause_s=pause_s, tail=tail, log=str(service.log.path)))
-
     # --- stopping ---
 
     async def _stop_all(self) -> None:
-        """Stop what runs, the last one first; Spark after Connect, which works in it."""
+        """Stop the services, the last one first; Spark after Connect, which uses it."""
         self._change_platform("stopping")
         for service in reversed(self._services.values()):
-            await self._stop_service(service)
+            if (process := service.process) is not None:
+                began = self._clock.monotonic()
+                if self._kills_at_once:
+                    process.kill()
+                ended_itself = await process.stop(timeout_s=_STOP_TIMEOUT_S)
+                service.process = None
+                self._change(service, state="stopped", pid=None)
+                self._report_stopped(service.name, began, was_killed=self._kills_at_once or not ended_itself)
             if service.name == "connect":
                 await self._stop_spark()
             service.log.close()
         log.info("platform stopped")
-
-    async def _stop_service(self, service: SupervisedService) -> None:
-        process, name = service.process, service.name
-        if process is None:
-            return
-        began = self._clock.monotonic()
-        if self._kills_at_once:
-            process.kill()
-        ended_itself = await process.stop(timeout_s=_STOP_TIMEOUT_S)
-        service.process = None
-        self._change(service, state="stopped", pid=None)
-        self._report_stopped(name, began, was_killed=self._kills_at_once or not ended_itself)
 
     async def _stop_spark(self) -> None:
         began = self._clock.monotonic()
@@ -229,19 +251,8 @@ class Supervisor:
         log.info(message, extra={"service": name, "seconds": round(after_s, 2)})
         self._emit(Stopped(service=name, after_s=after_s, was_killed=was_killed))
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, self._handle_signal, number)
-        try:
-            yield
-        finally:
-            for number in STOP_SIGNALS:
-                loop.remove_signal_handler(number)
-
     def _handle_signal(self, number: signal.Signals) -> None:
-        """The first signal stops in order, the second one at once."""
+        """Stop in order on the first signal, at once on the second."""
         if self._stop.is_set():
             log.warning("killing everything", extra={"signal": number.name})
             self._kills_at_once = True
@@ -258,7 +269,7 @@ class Supervisor:
     # --- events and state ---
 
     def _emit(self, event: Event) -> None:
-        """Send an event; a terminal or a pipe that is gone must not end the platform."""
+        """Send an event; a closed terminal or pipe must not end the platform."""
         with suppress(OSError):
             self._listener(event)
 
@@ -276,7 +287,7 @@ class Supervisor:
         try:
             state.write(self._state)
         except OSError as error:
-            # A full disk must not end services that still serve.
+            # A full disk must not stop services that still work.
             log.warning("platform.json cannot be written", extra={"error": str(error)})
 
 
@@ -284,8 +295,4 @@ def _spark_state(plan: Plan) -> state.SparkState | None:
     if not plan.has_spark:
         return None
     settings = {key: value for key, value in plan.settings_of("connect").items() if key.startswith("spark.")}
-    return state.SparkState(
-        data_dir=str(plan.spark),
-        connect_port=plan.ports[SPARK],
-        settings=settings,
-    )
+    return state.SparkState(data_dir=str(plan.spark), connect_port=plan.ports[SPARK], settings=settings)

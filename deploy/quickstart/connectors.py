@@ -4,12 +4,12 @@ import json
 import sqlite3
 import time
 from contextlib import closing
-from typing import Any, Final
+from typing import Final
 
 from deploy.clients.connect import ConnectClient, ConnectorNotFound
 from deploy.quickstart import screen
-from deploy.quickstart.places import Places, example, quoted, shown
-from deploy.quickstart.tour import StepFailed, Tour, awaited
+from deploy.quickstart.addresses import EXAMPLES, PlatformAddresses, path_word, relative
+from deploy.quickstart.tour import StepFailed, Tour, wait_for
 from deploy.views.connectors import Verdict, failures, verdict
 from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
@@ -23,36 +23,44 @@ _STARTING_S: Final = 300.0
 
 def create_by_hand(tour: Tour) -> list[str]:
     """The commands of `create`."""
-    shop = f"sqlite3 {quoted(shown(tour.places.shop))} < {shown(example('shop.sql'))}"
+    shop = f"sqlite3 {path_word(tour.addresses.shop)} < {relative(EXAMPLES / 'shop.sql')}"
     creations = (
-        f"connector create {quoted(shown(tour.places.folder / f'{name}.json'))} --replace" for name in _names(tour)
+        f"connector create {path_word(tour.addresses.folder / f'{name}.json')} --replace" for name in _names(tour)
     )
-    return [shop, *(tour.places.caudal(words, "connect") for words in creations)]
+    return [shop, *(tour.addresses.caudal(words, "connect") for words in creations)]
 
 
 def create(tour: Tour) -> None:
     """Make the shop's database, and create the connectors."""
-    with closing(sqlite3.connect(tour.places.shop)) as shop:
-        shop.executescript(example("shop.sql").read_text(encoding="utf-8"))
-    if tour.spark_problem is None and not _spark_runs(tour.places):
-        tour.spark_since = time.monotonic()
+    with closing(sqlite3.connect(tour.addresses.shop)) as shop:
+        shop.executescript((EXAMPLES / "shop.sql").read_text(encoding="utf-8"))
+    if tour.spark_problem is None:
+        engine = Engine.running(SparkSettings.parse({"spark.caudal.data.dir": str(tour.addresses.spark_data)}))
+        if engine is None:
+            tour.spark_since = time.monotonic()
+        else:
+            engine.close()
+    tour.addresses.folder.mkdir(parents=True, exist_ok=True)
     states = []
-    with ConnectClient(tour.places.connect, timeout_seconds=_TIMEOUT_S) as client:
+    with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
         for name in _names(tour):
-            client.put_config(name, _configured(tour.places, name))
-        wait_until_running(client, SQL, tour.places)
+            # With this platform's addresses, and as a file for users to create it again.
+            text = tour.addresses.fill_in((EXAMPLES / f"connectors/{name}.json").read_text(encoding="utf-8"))
+            (tour.addresses.folder / f"{name}.json").write_text(text, encoding="utf-8")
+            client.put_config(name, json.loads(text)["config"])
+        wait_until_running(client, SQL, tour.addresses)
         for name in _names(tour):
             status = client.status(name)
             states.append((name, status["type"], status["connector"]["state"], status["connector"]["worker_id"]))
-    screen.checked("created:")
+    screen.success("created:")
     screen.rows(["connector", "kind", "state", "worker"], states)
     if tour.spark_problem is not None:
         screen.skipped("no Spark sinks: see below")
     elif tour.spark_since is not None:
-        screen.remark("Spark starts now, since it is needed for the first time")
+        screen.remark("Spark starts now, on its first use")
 
 
-def wait_until_running(client: ConnectClient, name: str, places: Places) -> None:
+def wait_until_running(client: ConnectClient, name: str, addresses: PlatformAddresses) -> None:
     """Wait until a connector and its tasks run; raises `StepFailed` with the reason."""
 
     def look() -> Verdict:
@@ -61,32 +69,16 @@ def wait_until_running(client: ConnectClient, name: str, places: Places) -> None
         except ConnectorNotFound:
             return "waiting"  # its first status is not written yet
         for _, reason in failures(status):
-            raise StepFailed(f"{name} has failed: {reason}", log=places.logs.get("connect"))
+            raise StepFailed(f"{name} has failed: {reason}", log=addresses.logs.get("connect"))
         return verdict(status)
 
-    awaited(
+    wait_for(
         look,
         lambda found: found == "running",
         otherwise=f"{name} does not run",
-        log=places.logs.get("connect"),
+        log=addresses.logs.get("connect"),
         patience_s=_STARTING_S,
     )
-
-
-def _spark_runs(places: Places) -> bool:
-    engine = Engine.running(SparkSettings.parse({"spark.caudal.data.dir": str(places.spark_data)}))
-    if engine is not None:
-        engine.close()
-    return engine is not None
-
-
-def _configured(places: Places, name: str) -> dict[str, Any]:
-    """A configuration of the examples with this platform's addresses; also written to a file, to be used by hand."""
-    text = places.filled(example(f"connectors/{name}.json").read_text(encoding="utf-8"))
-    places.folder.mkdir(parents=True, exist_ok=True)
-    (places.folder / f"{name}.json").write_text(text, encoding="utf-8")
-    config: dict[str, Any] = json.loads(text)["config"]
-    return config
 
 
 def _names(tour: Tour) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""The step that produces: orders and payments over HTTP, among them one that is no order at all."""
+"""The step that produces: orders and payments over HTTP, and a record that is not an order."""
 
 import base64
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from core_broker.client.consumer import Consumer
 from core_broker.client.errors import NotFound
 from core_broker.client.settings import ClientSettings
 from deploy.quickstart import screen
-from deploy.quickstart.places import quoted, shown
+from deploy.quickstart.addresses import path_word
 from deploy.quickstart.tour import Sent, StepFailed, Tour
 
 FIRST_ORDER: Final = 1001
@@ -25,7 +26,7 @@ _ORDERS: Final = (
 )
 """The last one is from a country that the shop does not deliver to."""
 _METHODS: Final = ("card", "transfer", "card", "wallet", "card")
-_GARBLED: Final = b"this is no Avro"
+_GARBLED: Final = b"this is not Avro"
 _TIMEOUT_S: Final = 30.0
 
 # Topic, format as the media type names it, and the file with the body that is sent.
@@ -39,48 +40,54 @@ _REQUESTS: Final = (
 def produce_by_hand(tour: Tour) -> list[str]:
     """The commands of `produce`."""
     return [
-        f"curl {tour.places.proxy}/topics/{topic} -H 'Content-Type: {_media_type(format_)}' "
-        f"--data-binary @{quoted(shown(tour.places.folder / file))}"
+        f"curl {tour.addresses.proxy}/topics/{topic} -H 'Content-Type: {_media_type(format_)}' "
+        f"--data-binary @{path_word(tour.addresses.folder / file)}"
         for topic, format_, file in _REQUESTS
     ]
 
 
 def produce(tour: Tour) -> None:
-    """Send what the files hold; each record has an outcome of its own."""
-    tour.first_order = FIRST_ORDER + _records_in(tour.places.bootstrap, "orders")
+    """Send the records of the files; each is acknowledged by itself."""
+    # Orders are numbered by the records of the topic, so that no two tours have the same numbers.
+    settings = ClientSettings(bootstrap_servers=tour.addresses.bootstrap, properties={"log_level": "0"})
+    with Consumer(settings) as consumer, suppress(NotFound):
+        ends = [consumer.bounds("orders", partition)[1] for partition in consumer.partitions_of("orders")]
+        tour.first_order = FIRST_ORDER + sum(ends)
+    tour.first_order = tour.first_order or FIRST_ORDER
     _write_bodies(tour)
     sent = {
-        file: _post(tour, topic, _media_type(format_), tour.places.folder / file) for topic, format_, file in _REQUESTS
+        file: _post(tour, topic, _media_type(format_), tour.addresses.folder / file)
+        for topic, format_, file in _REQUESTS
     }
     numbers = tuple(range(tour.first_order, tour.first_order + len(_ORDERS)))
     tour.good_orders, tour.refused_order = numbers[:-1], numbers[-1]
     tour.refused = sent["orders.json"][-1]
     (tour.garbled,) = sent["no-order.json"]
-    screen.checked("acknowledged, each record with its partition and offset:")
+    screen.success("acknowledged, each record with its partition and offset:")
     screen.rows(
         ["topic", "format", "records#", "partition and offsets"],
         [
-            (topic, format_, len(places), _extent(places))
-            for (topic, format_, _), places in zip(_REQUESTS, sent.values(), strict=True)
+            (topic, format_, len(records), _extent(records))
+            for (topic, format_, _), records in zip(_REQUESTS, sent.values(), strict=True)
         ],
     )
     screen.remark(f"order {tour.refused_order} goes to Iceland, and the last record is not an order at all: see below")
 
 
 def _write_bodies(tour: Tour) -> None:
-    """The bodies of the requests, as files: so that they can be looked at, and sent by hand."""
+    """Write the bodies of the requests to files, for users to look at and send by hand."""
     orders: list[dict[str, Any]] = [{"id": tour.first_order + index, **order} for index, order in enumerate(_ORDERS)]
     payments = [
         {"order_id": order["id"], "method": method, "amount_cents": order["quantity"] * order["price_cents"]}
         for order, method in zip(orders, _METHODS, strict=False)
     ]
-    tour.places.folder.mkdir(parents=True, exist_ok=True)
+    tour.addresses.folder.mkdir(parents=True, exist_ok=True)
     for file, body in (
         ("orders.json", _body(orders, tour.schema_ids["orders"])),
         ("payments.json", _body(payments, tour.schema_ids["payments"])),
         ("no-order.json", _body([base64.b64encode(_GARBLED).decode()], None)),
     ):
-        (tour.places.folder / file).write_text(body, encoding="utf-8")
+        (tour.addresses.folder / file).write_text(body, encoding="utf-8")
 
 
 def _body(values: list[Any], schema_id: int | None) -> str:
@@ -92,7 +99,7 @@ def _body(values: list[Any], schema_id: int | None) -> str:
 
 def _post(tour: Tour, topic: str, media_type: str, file: Path) -> list[Sent]:
     answer = httpx2.post(
-        f"{tour.places.proxy}/topics/{topic}",
+        f"{tour.addresses.proxy}/topics/{topic}",
         content=file.read_bytes(),
         headers={"content-type": media_type},
         timeout=_TIMEOUT_S,
@@ -101,33 +108,23 @@ def _post(tour: Tour, topic: str, media_type: str, file: Path) -> list[Sent]:
     if answer.status_code != 200:
         raise StepFailed(
             f"the REST proxy refused {file.name}: {answer.status_code} {answer.text}",
-            log=tour.places.logs.get("rest-proxy"),
+            log=tour.addresses.logs.get("rest-proxy"),
         )
     outcomes = answer.json()["offsets"]
     if bad := [outcome for outcome in outcomes if outcome.get("error") or outcome.get("error_code")]:
-        raise StepFailed(f"not every record of {file.name} was taken: {bad}", log=tour.places.logs.get("rest-proxy"))
+        raise StepFailed(f"records of {file.name} were refused: {bad}", log=tour.addresses.logs.get("rest-proxy"))
     return [Sent(topic=topic, partition=outcome["partition"], offset=outcome["offset"]) for outcome in outcomes]
-
-
-def _records_in(bootstrap: str, topic: str) -> int:
-    """How many records a topic has had; its orders are numbered on from there, so that no two tours have the same."""
-    settings = ClientSettings(bootstrap_servers=bootstrap, properties={"log_level": "0"})
-    with Consumer(settings) as consumer:
-        try:
-            return sum(consumer.bounds(topic, partition)[1] for partition in consumer.partitions_of(topic))
-        except NotFound:
-            return 0
 
 
 def _media_type(format_: str) -> str:
     return f"application/vnd.kafka.{format_}.v2+json"
 
 
-def _extent(places: list[Sent]) -> str:
+def _extent(records: list[Sent]) -> str:
     """`0: 3–8`, for each partition."""
     offsets: dict[int, list[int]] = {}
-    for place in places:
-        offsets.setdefault(place.partition, []).append(place.offset)
+    for record in records:
+        offsets.setdefault(record.partition, []).append(record.offset)
     return ", ".join(
         f"{partition}: {found[0]}" if len(found) == 1 else f"{partition}: {min(found)}–{max(found)}"
         for partition, found in sorted(offsets.items())

@@ -1,19 +1,19 @@
-"""The platform of a tour: the one that runs in a folder, or one that is started for it."""
+"""The platform of a tour: one that already runs, or one started for it."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from deploy.launcher import state
-from deploy.launcher.background import started
+from deploy.launcher.background import start_in_background
 from deploy.launcher.events import AllReady, Event, Failed
-from deploy.launcher.plan import planned, port_names
+from deploy.launcher.plan import make_plan, port_names
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.request import THIS_MACHINE, Request
 from deploy.launcher.state import PlatformState
 from deploy.quickstart import screen
-from deploy.quickstart.places import Places, data_option, program, shown
-from deploy.quickstart.tour import StepFailed, awaited
+from deploy.quickstart.addresses import PlatformAddresses, data_option, program, relative
+from deploy.quickstart.tour import StepFailed, wait_for
 from deploy.stack import STACK
 from deploy.terminal.display import Display
 from deploy.terminal.output import out
@@ -25,10 +25,10 @@ def running(data: Path) -> PlatformState | None:
     """The platform that runs in a folder, once all of it is ready; None when there is none."""
     if state.read(data) is None:
         return None
-    return awaited(
+    return wait_for(
         lambda: state.read(data),
         lambda found: found is None or found.is_ready,
-        otherwise=f"the platform in {shown(data)} is not ready",
+        otherwise=f"the platform in {relative(data)} is not ready",
         log=data / "logs" / "launcher.log",
         patience_s=_STARTING_S,
     )
@@ -37,11 +37,11 @@ def running(data: Path) -> PlatformState | None:
 def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
     """Start a platform in the background, as `caudal up --detach` does; None when it does not start."""
     screen.section("Start the platform")
-    screen.explanation("All services on one machine, with their data in one folder; Spark starts when it is needed.")
+    screen.explanation("All services on one machine, with their data in one folder; Spark starts on first use.")
     request = Request(data=str(data), ports=tuple(ports) or _free_ports())
     words = " ".join(["up --detach", *(f"--ports {port}" for port in request.ports)])
     screen.command(f"{program()} {words}{data_option(data)}")
-    with Display(planned(request), out) as display, started(request) as background:
+    with Display(make_plan(request), out) as display, start_in_background(request) as background:
         last: Event | None = None
         try:
             for last in background.events():
@@ -58,16 +58,16 @@ def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
     raise StepFailed(f"the launcher ended with exit code {code}", log=data / "logs" / "launcher.log")
 
 
-def places_of(found: PlatformState) -> Places:
-    """Where everything of a platform is; raises `StepFailed` when something is not there that the tour needs."""
+def addresses_of(found: PlatformState) -> PlatformAddresses:
+    """The addresses of a platform; raises `StepFailed` if it lacks a service that the tour needs."""
     addresses = {**found.elsewhere, **{name: service.endpoint for name, service in found.services.items()}}
     missing = [service.name for service in STACK if service.name not in addresses]
     if missing or found.spark is None:
         raise StepFailed(
-            f"the platform in {shown(Path(found.data))} runs without {', '.join(missing)}, which the tour needs; "
-            "take it on other data: --data DIR"
+            f"the platform in {relative(Path(found.data))} runs without {', '.join(missing)}, which the tour needs; "
+            "use another folder: --data DIR"
         )
-    return Places(
+    return PlatformAddresses(
         data=Path(found.data),
         bootstrap=addresses["broker"],
         registry=addresses["registry"],
@@ -84,9 +84,9 @@ def _free_ports() -> tuple[str, ...]:
     given = []
     for name, port in port_names().items():
         try:
-            HeldPort.taken(THIS_MACHINE, port).release()
+            HeldPort.acquire(THIS_MACHINE, port).release()
         except OSError:
             owner = owner_of(port)
-            screen.remark(f"port {port} is taken{f' by {owner}' if owner else ''}: {name} gets another one")
+            screen.remark(f"port {port} is in use{f' by {owner}' if owner else ''}: {name} gets another one")
             given.append(f"{name}=0")
     return tuple(given)

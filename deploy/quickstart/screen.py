@@ -1,4 +1,4 @@
-"""What the tour prints: headings, commands to copy, what was checked, tables. On a pipe the same, without colour."""
+"""The output of the tour: headings, commands to copy, results, tables. On a pipe the same, without colour."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from deploy.views.text import printable
 _INDENT = "    "
 _GAP = "   "
 NEAR = "  "
-"""How far the lines of a section stand from the left."""
+"""The indent of the lines of a section."""
 
 
 class Progress(Protocol):
@@ -39,17 +39,17 @@ def explanation(text: str) -> None:
 
 
 def command(text: str) -> None:
-    """What one would type to do it by hand."""
+    """A command that does the same by hand."""
     out.print(f"{_INDENT} [dim]$[/] [cyan]{escape(text)}[/]")
 
 
-def checked(text: str) -> None:
-    """A result that was looked at and is right."""
+def success(text: str) -> None:
+    """A result that was checked."""
     out.print(f"{_INDENT} [green]✓[/] {escape(printable(text))}")
 
 
 def skipped(text: str) -> None:
-    """Something that is left out, and why; the first line stands out."""
+    """What was left out, and why."""
     first, *others = text.splitlines()
     out.print(f"{_INDENT} [yellow]–[/] {escape(first)}")
     for line in others:
@@ -57,12 +57,12 @@ def skipped(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """Something by the way."""
+    """A remark."""
     out.print(f"{_INDENT}   [dim]{escape(printable(text))}[/]")
 
 
 def rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:
-    """A small table; columns whose name ends in `#` stand to the right."""
+    """A small table; columns whose name ends in `#` are aligned to the right."""
     names = [column.removesuffix("#") for column in columns]
     lines = [names, *(["–" if value is None else printable(str(value)) for value in row] for row in values)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -78,7 +78,7 @@ def rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:
 
 
 def pairs(values: Sequence[tuple[str, str]], *, indent: str = _INDENT + _GAP) -> None:
-    """Names and what they stand for."""
+    """Names and values."""
     width = max(cell_len(name) for name, _ in values)
     for name, value in values:
         out.print(f"{indent}[cyan]{escape(printable(name).ljust(width))}[/]{_GAP}{escape(printable(value))}")
@@ -86,7 +86,7 @@ def pairs(values: Sequence[tuple[str, str]], *, indent: str = _INDENT + _GAP) ->
 
 @contextmanager
 def progress(text: str) -> Iterator[Progress]:
-    """A line that moves while the tour waits, on a terminal only."""
+    """A line with a spinner while the tour waits, on a terminal only."""
     if not err.is_terminal:
         yield lambda _: None
         return
@@ -95,12 +95,12 @@ def progress(text: str) -> Iterator[Progress]:
 
 
 def result(text: str) -> None:
-    """How it all ended."""
+    """The result of the tour."""
     out.print(f"\n[bold green]✓[/] [bold]{escape(text)}[/]")
 
 
 def section(text: str) -> None:
-    """The name of a few lines."""
+    """The heading of a section."""
     out.print(f"\n[bold]{escape(text)}[/]")
 
 

@@ -1,4 +1,4 @@
-"""The steps of the tour, as data, and how each is shown, done and checked."""
+"""The steps of the tour, as data; running them, and the summary at the end."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from core_broker.client.errors import ClientError
 from deploy.clients.connect import ConnectCallError
 from deploy.clients.failures import explain
 from deploy.quickstart import connectors, events, letters, schemas, screen, tables
-from deploy.quickstart.places import shown
+from deploy.quickstart.addresses import EXAMPLES, PlatformAddresses, program, relative
 from deploy.quickstart.tour import StepFailed, Tour
 from deploy.terminal.output import failure
 from schema_registry.client.errors import ClientError as RegistryClientError
@@ -86,7 +86,7 @@ STEPS: Final = (
 
 
 def take(tour: Tour, steps: Sequence[Step] = STEPS) -> bool:
-    """Take all steps of a tour; tells whether each result was right, and stops at the first that was not."""
+    """Take the steps of a tour; returns whether all results were right, and stops at the first that was not."""
     for number, step in enumerate(steps, 1):
         screen.heading(f"{number}/{len(steps)}", step.title)
         screen.explanation(step.says)
@@ -113,6 +113,57 @@ def _run_step(step: Step, tour: Tour, number: int) -> bool:
         reason = f"{type(error).__name__}: {error}"
     else:
         return True
-    read_more = "read the logs:  `caudal logs`" if log is None else f"read its log:  `{shown(log)}`"
+    read_more = "read the logs:  `caudal logs`" if log is None else f"read its log:  `{relative(log)}`"
     failure(f"step {number}, {step.title!r}, failed: {reason}", [read_more])
     return False
+
+
+def show_result(tour: Tour, *, seconds: float) -> None:
+    """Show the result of the tour, and what was left out."""
+    done = [step for step in STEPS if tour.spark_problem is None or not step.needs_spark]
+    text = f"all {len(done)} steps done and checked in {seconds:.0f} s"
+    if tour.spark_problem is not None:
+        text = f"{len(done)} of {len(STEPS)} steps done and checked in {seconds:.0f} s; Spark was left out"
+    screen.result(text)
+
+
+def show_next(tour: Tour, *, stays: bool) -> None:
+    """Show what to do next: with this platform if it keeps running, else with a new one."""
+    if stays:
+        _show_platform(tour.addresses)
+    else:
+        screen.section("Next")
+        screen.pairs(
+            [
+                ("start a platform", f"{program()} up"),
+                ("take this tour on it", f"{program()} quickstart"),
+            ],
+            indent=screen.NEAR,
+        )
+    screen.section("Read on")
+    screen.pairs(
+        [("all of it by hand", relative(EXAMPLES / "README.md")), ("every command", f"{program()} --help")],
+        indent=screen.NEAR,
+    )
+    screen.blank()
+
+
+def _show_platform(addresses: PlatformAddresses) -> None:
+    screen.section("The platform keeps running")
+    screen.pairs(
+        [
+            ("its state", addresses.caudal("status", "platform")),
+            ("orders as they come", addresses.caudal("topic consume orders --follow", "cluster")),
+            ("connectors", addresses.caudal("connector list", "connect")),
+            ("tables of Spark", addresses.caudal("spark tables", "spark")),
+            ("APIs to read and to try", f"{addresses.proxy}/docs  {addresses.connect}/docs"),
+            ("stop it", addresses.caudal("down", "platform")),
+        ],
+        indent=screen.NEAR,
+    )
+    screen.section("In a notebook")
+    screen.code(
+        "from pyspark.sql import SparkSession",
+        f'spark = SparkSession.builder.remote("sc://localhost:{addresses.spark_port}").getOrCreate()',
+        'spark.table("orders").show()',
+    )

@@ -1,4 +1,4 @@
-"""Steps that look at tables while they fill: one of a database, and those of Spark."""
+"""Steps that show tables as they fill: one of a database, and those of Spark."""
 
 import sqlite3
 import time
@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from deploy.clients.connect import ConnectClient
 from deploy.quickstart import connectors, screen
-from deploy.quickstart.places import quoted, shown
-from deploy.quickstart.tour import StepFailed, Tour, awaited, ensure
+from deploy.quickstart.addresses import path_word, shell_quote
+from deploy.quickstart.tour import StepFailed, Tour, ensure, wait_for
 from streams.errors import EngineError
 from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
@@ -17,31 +17,28 @@ from streams.spark.engine.client import Engine
 _COLUMNS: Final = ("id", "customer", "item", "quantity", "price_cents", "country")
 _SPARK_S: Final = 300.0
 _SPARK_PAUSE_S: Final = 0.5
-"""Each look is a job of Spark, which has better things to do."""
+"""Each query is a job of Spark, which is busy filling the tables."""
 _TIMEOUT_S: Final = 30.0
 
 
 def sql_by_hand(tour: Tour) -> list[str]:
     """The command of `sql`."""
     statement = f"SELECT * FROM orders WHERE id >= {tour.first_order}"
-    return [f"sqlite3 {quoted(shown(tour.places.shop))} {quoted(statement)}"]
+    return [f"sqlite3 {path_word(tour.addresses.shop)} {shell_quote(statement)}"]
 
 
 def sql(tour: Tour) -> None:
     """Wait for the orders in the database."""
     wanted = set(tour.good_orders)
     with screen.progress("waiting for rows") as show:
-        found = awaited(
-            lambda: _counted(orders_in_shop(tour), len(wanted), "rows in SQLite", show),
+        found = wait_for(
+            lambda: _show_count(orders_in_shop(tour), len(wanted), "rows in SQLite", show),
             lambda found: {row[0] for row in found} >= wanted,
-            otherwise=f"orders {sorted(wanted)} are not in {tour.places.shop}",
-            log=tour.places.logs.get("connect"),
+            otherwise=f"orders {sorted(wanted)} are not in {tour.addresses.shop}",
+            log=tour.addresses.logs.get("connect"),
         )
-    ensure(
-        {row[0] for row in found} == wanted,
-        f"there are other orders than expected in {tour.places.shop}: {found}",
-    )
-    screen.checked(f"{len(found)} orders are rows of SQLite:")
+    ensure({row[0] for row in found} == wanted, f"unexpected orders in {tour.addresses.shop}: {found}")
+    screen.success(f"{len(found)} orders are rows of SQLite:")
     screen.rows(_heads(_COLUMNS), found)
     screen.remark(f"order {tour.refused_order} is not among them")
 
@@ -49,13 +46,13 @@ def sql(tour: Tour) -> None:
 def orders_in_shop(tour: Tour) -> list[tuple[Any, ...]]:
     """The orders of this tour that are in the database."""
     statement = f"SELECT {', '.join(_COLUMNS)} FROM orders WHERE id >= ? ORDER BY id"
-    with closing(sqlite3.connect(tour.places.shop, timeout=_TIMEOUT_S)) as shop:
+    with closing(sqlite3.connect(tour.addresses.shop, timeout=_TIMEOUT_S)) as shop:
         return shop.execute(statement, (tour.first_order,)).fetchall()
 
 
 def spark_by_hand(tour: Tour) -> list[str]:
     """The command of `spark`."""
-    return [tour.places.caudal(f"spark sql {quoted(_joined(tour))}", "spark")]
+    return [tour.addresses.caudal(f"spark sql {shell_quote(_join_query(tour))}", "spark")]
 
 
 def spark(tour: Tour) -> None:
@@ -64,66 +61,66 @@ def spark(tour: Tour) -> None:
     with screen.progress("Spark starts") as show, _engine(tour, show) as engine:
         since = tour.spark_since
         arrival = "runs" if since is None else f"was ready after {time.monotonic() - since:.1f} s"
-        rows = awaited(
-            lambda: _counted(_rows(engine, tour), len(wanted), "rows in Spark", show),
+        rows = wait_for(
+            lambda: _show_count(_rows(engine, tour), len(wanted), "rows in Spark", show),
             lambda rows: {row[0] for row in rows if row[0] == tour.refused_order or row[4] is not None} >= wanted,
             otherwise=f"orders {sorted(wanted)} and their payments are not in the tables of Spark",
-            log=tour.places.spark_log,
+            log=tour.addresses.spark_log,
             patience_s=_SPARK_S,
             pause_s=_SPARK_PAUSE_S,
         )
         version, notebooks = engine.info.spark_version, engine.info.connect_url
     ensure(
         sorted(row[0] for row in rows) == sorted(wanted),
-        f"not each order is in the table once: {rows}",
-        log=tour.places.spark_log,
+        f"some orders are not in the table exactly once: {rows}",
+        log=tour.addresses.spark_log,
     )
-    screen.checked(f"Spark {version} {arrival}, and {len(rows)} orders are rows of its table:")
+    screen.success(f"Spark {version} {arrival}, and {len(rows)} orders are rows of its table:")
     screen.rows(_heads(("id", "customer", "item", "country", "method", "amount_cents")), rows)
     screen.remark(f"orders came as Avro, payments as Protobuf; notebooks attach to {notebooks}")
 
 
 def _engine(tour: Tour, show: screen.Progress) -> Engine:
-    """The engine that the connectors have started; that they run, too, is waited for."""
-    settings = SparkSettings.parse({"spark.caudal.data.dir": str(tour.places.spark_data)})
+    """The engine that the connectors have started, once they run."""
+    settings = SparkSettings.parse({"spark.caudal.data.dir": str(tour.addresses.spark_data)})
     begun = time.monotonic()
 
     def running() -> Engine | None:
         show(f"Spark starts, {time.monotonic() - (tour.spark_since or begun):.0f} s")
         return Engine.running(settings)
 
-    found = awaited(
+    found = wait_for(
         running,
         lambda engine: engine is not None,
         otherwise="Spark has not started",
-        log=tour.places.logs.get("connect"),
+        log=tour.addresses.logs.get("connect"),
         patience_s=_SPARK_S,
     )
     assert found is not None
-    with ConnectClient(tour.places.connect, timeout_seconds=_TIMEOUT_S) as client:
-        connectors.wait_until_running(client, connectors.SPARK, tour.places)
+    with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
+        connectors.wait_until_running(client, connectors.SPARK, tour.addresses)
     return found
 
 
 def _rows(engine: Engine, tour: Tour) -> list[Any]:
     try:
-        answer: Any = engine.call("sql", statement=_joined(tour), limit=1000)
+        answer: Any = engine.call("sql", statement=_join_query(tour), limit=1000)
     except EngineError as error:
         if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
             return []  # not yet
-        raise StepFailed(str(error), log=tour.places.spark_log) from error
+        raise StepFailed(str(error), log=tour.addresses.spark_log) from error
     rows: list[Any] = answer["rows"]
     return rows
 
 
-def _joined(tour: Tour) -> str:
+def _join_query(tour: Tour) -> str:
     return (
         "SELECT o.id, o.customer, o.item, o.country, p.method, p.amount_cents "
         f"FROM orders o LEFT JOIN payments p ON p.order_id = o.id WHERE o.id >= {tour.first_order} ORDER BY o.id"
     )
 
 
-def _counted(rows: list[Any], count: int, what: str, show: Callable[[str], None]) -> list[Any]:
+def _show_count(rows: list[Any], count: int, what: str, show: Callable[[str], None]) -> list[Any]:
     show(f"{len(rows)} of {count} {what}")
     return rows
 

@@ -1,4 +1,4 @@
-"""What the steps of a tour share: where the platform is, and what the steps before have learnt."""
+"""What the steps of a tour share: the platform's addresses, and the results of earlier steps."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from deploy.quickstart.places import Places
+from deploy.quickstart.addresses import PlatformAddresses
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class StepFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """Where a record of the tour went."""
+    """The topic, partition and offset of a record that the tour sent."""
 
     topic: str
     partition: int
@@ -38,27 +38,27 @@ class Sent:
 class Tour:
     """One tour over a platform."""
 
-    places: Places
+    addresses: PlatformAddresses
     spark_problem: str | None = None
-    """Why Spark is left out; None when it is not."""
+    """Why Spark is left out; None if it is not."""
     spark_since: float | None = None
-    """When Spark was first needed; None when it ran before."""
+    """When Spark began to start; None if it ran before."""
     schema_ids: dict[str, int] = field(default_factory=dict)
     """Ids of registered schemas by topic."""
     first_order: int = 0
-    """The number of its first order; all later ones are its own, too."""
+    """The number of its first order."""
     good_orders: tuple[int, ...] = ()
     """Numbers of orders that every table takes."""
     refused_order: int = 0
     """The number of the order that the SQL table refuses."""
     refused: Sent | None = None
     garbled: Sent | None = None
-    """The record that is no order at all."""
+    """The record that is not an order."""
     refused_letter: tuple[int, int] | None = None
     """Partition and offset of the dead letter that the refused order has become."""
 
 
-def awaited(
+def wait_for(
     ask: Callable[[], T],
     accept: Callable[[T], bool],
     *,
@@ -67,7 +67,7 @@ def awaited(
     patience_s: float = PATIENCE_S,
     pause_s: float = _PAUSE_S,
 ) -> T:
-    """Ask again and again until the answer is the one that is hoped for; raises `StepFailed` when it does not come."""
+    """Repeat a request until the answer is accepted; raises `StepFailed` on a time-out."""
     deadline = time.monotonic() + patience_s
     while True:
         answer = ask()
@@ -79,6 +79,6 @@ def awaited(
 
 
 def ensure(condition: bool, reason: str, *, log: Path | None = None) -> None:
-    """Raise `StepFailed` unless a result is as it should be."""
+    """Raise `StepFailed` unless the condition holds."""
     if not condition:
         raise StepFailed(reason, log=log)

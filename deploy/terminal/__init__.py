@@ -1,1 +1,1 @@
-"""How commands write to a terminal, or to whatever stands in its place."""
+"""The output of commands, on a terminal or elsewhere."""

@@ -19,7 +19,7 @@ _INDENT: Final = "    "
 
 
 class Display:
-    """Takes events and shows them; a context manager, because a terminal must be left in order."""
+    """Shows events; a context manager that restores the terminal."""
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self._console = console
@@ -45,53 +45,31 @@ class Display:
             case Starting():
                 self._wait_for(event.service, event.endpoint)
             case Ready():
-                self._done_waiting(event.service)
-                self._line(f"[green]✓[/] {self._row(event.service, event.endpoint)}  {_ready_time(event)}")
+                self._waiting.pop(event.service, None)
+                self._refresh()
+                back = f" (back; restart {event.restarts})" if event.restarts else ""
+                row = self._row(event.service, event.endpoint)
+                self._line(f"[green]✓[/] {row}  [dim]{event.after_s:.1f} s{back}[/]")
             case Died():
-                self._died(event)
+                again = f"starting it again in {event.pause_s:g} s"
+                how = f"[bold]{event.service}[/] {event.how}; {again}. Its log: {escape(event.log)}"
+                self._line(f"[bold red]✗[/] {how}")
+                self._tail(event.tail)
             case SparkChecked():
-                self._spark(event)
+                self._spark(event.missing.splitlines())
             case AllReady():
                 self._settle()
             case Stopping():
                 self._settle()
                 self._line("[dim]stopping; once more kills everything at once[/]")
+            case Stopped(was_killed=True):
+                self._line(f"[yellow]![/] {event.service} was killed: it had not stopped after {event.after_s:.1f} s")
             case Stopped():
-                self._stopped(event)
+                self._line(f"[green]✓[/] {event.service.ljust(self._width)}  stopped  [dim]{event.after_s:.1f} s[/]")
             case Failed():
                 self._failed(event)
             case _:
                 assert_never(event)
-
-    def _wait_for(self, name: str, endpoint: str) -> None:
-        if self._is_starting:
-            text = Text.from_markup(f"{self._row(name, endpoint)}  [dim]starting[/]")
-            self._waiting[name] = Spinner("dots", text=text)
-            self._refresh()
-
-    def _done_waiting(self, name: str) -> None:
-        self._waiting.pop(name, None)
-        self._refresh()
-
-    def _died(self, event: Died) -> None:
-        again = f"starting it again in {event.pause_s:g} s"
-        self._line(f"[bold red]✗[/] [bold]{event.service}[/] {event.how}; {again}. Its log: {escape(event.log)}")
-        self._tail(event.tail)
-
-    def _spark(self, event: SparkChecked) -> None:
-        if not event.missing:
-            self._line(f"[dim]·[/] {SPARK.ljust(self._width)}  [dim]starts on first need[/]")
-            return
-        first, *rest = event.missing.splitlines()
-        self._line(f"[yellow]![/] {SPARK.ljust(self._width)}  will not start when it is needed: {escape(first)}")
-        for line in rest:
-            self._line(f"{_INDENT}{escape(line)}")
-
-    def _stopped(self, event: Stopped) -> None:
-        if event.was_killed:
-            self._line(f"[yellow]![/] {event.service} was killed: it had not stopped after {event.after_s:.1f} s")
-        else:
-            self._line(f"[green]✓[/] {event.service.ljust(self._width)}  stopped  [dim]{event.after_s:.1f} s[/]")
 
     def _failed(self, event: Failed) -> None:
         self._settle()
@@ -99,6 +77,20 @@ class Display:
         self._tail(event.tail)
         for step in event.next_steps:
             self._line(step_markup(step))
+
+    def _wait_for(self, name: str, endpoint: str) -> None:
+        if self._is_starting:
+            text = Text.from_markup(f"{self._row(name, endpoint)}  [dim]starting[/]")
+            self._waiting[name] = Spinner("dots", text=text)
+            self._refresh()
+
+    def _spark(self, missing: Sequence[str]) -> None:
+        if not missing:
+            self._line(f"[dim]·[/] {SPARK.ljust(self._width)}  [dim]starts on first use[/]")
+            return
+        self._line(f"[yellow]![/] {SPARK.ljust(self._width)}  will not start: {escape(missing[0])}")
+        for line in missing[1:]:
+            self._line(f"{_INDENT}{escape(line)}")
 
     def _row(self, name: str, endpoint: str) -> str:
         return f"[bold]{name.ljust(self._width)}[/]  {escape(endpoint.ljust(self._endpoint_width))}"
@@ -114,13 +106,8 @@ class Display:
         self._live.update(Group(*self._waiting.values()), refresh=self._live.is_started)
 
     def _settle(self) -> None:
-        """No more live lines: what comes now comes below the last."""
+        """End the live part: from now on lines are only appended."""
         self._is_starting = False
         self._waiting.clear()
         self._refresh()
         self._entered.close()
-
-
-def _ready_time(event: Ready) -> str:
-    shown = f"[dim]{event.after_s:.1f} s[/]"
-    return f"{shown} [dim](back; restart {event.restarts})[/]" if event.restarts else shown

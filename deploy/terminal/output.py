@@ -21,11 +21,11 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 _PIPE_WIDTH = 10_000
-"""A pipe has no width to respect: what a program reads is never cut."""
+"""A pipe has no width: output for programs is never cut."""
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; columns whose name ends in `#` hold numbers and stand to the right. Text keeps its colours."""
+    """Print a table; columns whose name ends in `#` are aligned to the right. `Text` keeps its colours."""
     shown = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     for column in columns:
         justify: Any = "right" if column.endswith("#") else "left"
@@ -57,24 +57,29 @@ def print_json(value: object) -> None:
         sys.stdout.write(text + "\n")
 
 
+def examples(*lines: str) -> str:
+    """The text below a command's help, with a paragraph for each line."""
+    return "\n\n".join(["Examples:", *lines])
+
+
 def done(text: str) -> None:
-    """Say that something worked."""
+    """Report success."""
     err.print(f"[green]✓[/] {text}")
 
 
 def note(text: str) -> None:
-    """Say something by the way."""
+    """Print a remark."""
     err.print(f"[dim]{text}[/]")
 
 
 def failure(text: str, next_steps: Sequence[str] = ()) -> None:
-    """Say that something failed, and what to do about it; commands in the steps stand in backticks."""
+    """Report a failure and what to do about it; commands in the steps are in backticks."""
     err.print(f"[bold red]✗[/] {escape(text)}")
     steps(next_steps)
 
 
 def steps(next_steps: Iterable[str]) -> None:
-    """Say what to do next."""
+    """Print what to do next."""
     for step in next_steps:
         err.print(step_markup(step))
 
@@ -85,7 +90,7 @@ def step_markup(step: str) -> str:
 
 
 def report_deleted(kind: str, outcome: Mapping[str, object | None], next_steps: Sequence[str] = ()) -> bool:
-    """Say of each thing whether it was deleted (no error); returns whether all were."""
+    """Report for each item whether it was deleted (no error); returns whether all were."""
     for name, error in outcome.items():
         if error is None:
             done(f"{kind} [bold]{escape(name)}[/] deleted")
@@ -109,7 +114,7 @@ def progress(*, visible: bool = True) -> Progress:
         TimeElapsedColumn(),
         console=err,
         transient=True,
-        redirect_stdout=False,  # else what is written to a file or pipe ends up on the terminal, beside the bar
+        redirect_stdout=False,  # else output for a file or pipe ends up on the terminal, beside the bar
         disable=not (visible and err.is_terminal),
     )
 

@@ -1,4 +1,4 @@
-"""Whether a schema may follow others, as a registry says it: which differences, where, against which version."""
+"""A registry's answer to whether a schema may follow others: which differences, where, against which version."""
 
 import re
 from collections.abc import Iterable
@@ -77,18 +77,17 @@ def read_judgement(messages: Iterable[str], *, is_compatible: bool) -> Judgement
     return Judgement(is_compatible=is_compatible, differences=tuple(differences), version=version, level=level)
 
 
-def swapped(judged: Judgement) -> Judgement:
-    """The same with the roles exchanged: what the registry was given as the new schema is called the old one."""
+def swap_sides(judged: Judgement) -> Judgement:
+    """The same with `old` and `new` exchanged, for an answer in which the roles were swapped."""
     other = {"new": "old", "old": "new"}
-
-    def turned(words: str) -> str:
-        return _SIDES.sub(lambda found: other.get(found[0], found[0]), words)
-
-    differences = tuple(msgspec.structs.replace(item, words=turned(item.words)) for item in judged.differences)
+    differences = tuple(
+        msgspec.structs.replace(item, words=_SIDES.sub(lambda found: other.get(found[0], found[0]), item.words))
+        for item in judged.differences
+    )
     return msgspec.structs.replace(judged, differences=differences)
 
 
-def ask(
+def check_compatibility(
     client: "RegistryClient",
     subject: str,
     definition: "SchemaDefinition",

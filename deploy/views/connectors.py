@@ -1,4 +1,4 @@
-"""Connectors: states of them and their tasks, why something failed, and what is wrong with a configuration."""
+"""Connectors: their states and those of their tasks, reasons of failures, and problems of a configuration."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
@@ -8,7 +8,7 @@ import msgspec
 from deploy.views.text import trace_summary
 
 Status = Mapping[str, Any]
-"""What Kafka Connect's API answers about a connector."""
+"""A connector's status in Kafka Connect's API."""
 Verdict = Literal["running", "failed", "waiting"]
 
 _WORST_FIRST: Final = ("FAILED", "RESTARTING", "UNASSIGNED", "STOPPED", "PAUSED", "RUNNING")
@@ -33,7 +33,7 @@ class ConnectorSummary(msgspec.Struct, frozen=True, kw_only=True, rename={"class
 
 
 class KeyErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with the value of one key."""
+    """The errors of one key."""
 
     key: str
     value: str | None
@@ -41,7 +41,7 @@ class KeyErrors(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problems(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is wrong with a configuration, and what is odd."""
+    """The errors and warnings of a configuration."""
 
     connector_class: str
     error_count: int
@@ -64,7 +64,7 @@ def summarize(name: str, connector: Status) -> ConnectorSummary:
 
 
 def count_states(tasks: Iterable[Task]) -> list[tuple[str, int]]:
-    """How many tasks are in each state, the worst first; states that Kafka Connect does not know come before all."""
+    """The number of tasks in each state, the worst first; states that Kafka Connect does not know come before all."""
     states = [task.state for task in tasks]
     order = sorted(set(states), key=lambda state: (_WORST_FIRST.index(state) if state in _WORST_FIRST else -1, state))
     return [(state, states.count(state)) for state in order]
@@ -76,14 +76,14 @@ def parts(status: Status) -> list[tuple[str, Status]]:
 
 
 def failures(status: Status) -> Iterator[tuple[str, str]]:
-    """Each part that has failed, and why in one line."""
+    """Each part that has failed, and the reason in one line."""
     for title, part in parts(status):
         if part["state"] == "FAILED":
             yield title, trace_summary(part.get("trace")) or "the worker gives no reason"
 
 
 def verdict(status: Status) -> Verdict:
-    """What the states of a connector and its tasks mean to a command that waits for it to run."""
+    """What the states mean to a command that waits for the connector to run."""
     states = [part["state"] for _, part in parts(status)]
     if "FAILED" in states:
         return "failed"
@@ -91,24 +91,21 @@ def verdict(status: Status) -> Verdict:
 
 
 def problems(infos: Mapping[str, Any], *, given: Mapping[str, object]) -> Problems:
-    """What a worker's answer to `validate` holds against the configuration that was given."""
-    errors = [
-        KeyErrors(key=config["value"]["name"], value=_shown(config, given), errors=config["value"]["errors"])
-        for config in infos["configs"]
-        if config["value"]["errors"]
-    ]
+    """The errors and warnings in a worker's answer to `validate`."""
+    errors = []
+    for config in infos["configs"]:
+        key, value = config["value"]["name"], config["value"]["value"]
+        if not config["value"]["errors"]:
+            continue
+        if key not in given:
+            value = None
+        elif value is None:  # workers leave out values that they cannot read, and hide passwords
+            is_secret = (config.get("definition") or {}).get("type") == "PASSWORD"
+            value = "[hidden]" if is_secret else str(given[key])
+        errors.append(KeyErrors(key=key, value=value, errors=config["value"]["errors"]))
     return Problems(
         connector_class=infos["name"],
         error_count=infos["error_count"],
         errors=errors,
         warnings=list(infos.get("warnings") or []),  # Kafka's own workers send none
     )
-
-
-def _shown(config: Mapping[str, Any], given: Mapping[str, object]) -> str | None:
-    """The value that was given for a key; workers leave out values that they cannot read, and hide passwords."""
-    key, answered = config["value"]["name"], config["value"]["value"]
-    if key not in given or answered is not None:
-        return answered if key in given else None
-    is_secret = (config.get("definition") or {}).get("type") == "PASSWORD"
-    return "[hidden]" if is_secret else str(given[key])

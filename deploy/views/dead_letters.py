@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from deploy.views.records import moment
+from deploy.views.records import format_time
 
 if TYPE_CHECKING:
     from deploy.clients.connect import ConnectClient
@@ -12,34 +12,34 @@ if TYPE_CHECKING:
 Letter = Mapping[str, Any]
 """A dead letter as the worker answers it."""
 
-_PLACE: Final = re.compile(r"(\d{1,10})[-:](\d{1,19})")
+_NAME: Final = re.compile(r"(\d{1,10})[-:](\d{1,19})")
 
 
-def parse_place(text: str) -> tuple[int, int]:
+def parse_letter(text: str) -> tuple[int, int]:
     """Read `PARTITION-OFFSET`, or with a colon as records are named elsewhere; raises ValueError."""
-    match = _PLACE.fullmatch(text)
+    match = _NAME.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} must look like PARTITION-OFFSET, e.g. 0-17")
     return int(match[1]), int(match[2])
 
 
-def place_of(letter: Letter) -> str:
-    """Where it lies in its topic, as the commands take it."""
+def letter_name(letter: Letter) -> str:
+    """Its partition and offset, as the commands take them."""
     return f"{letter['partition']}-{letter['offset']}"
 
 
-def time_of(letter: Letter) -> str:
+def letter_time(letter: Letter) -> str:
     """When it was written, in the user's zone."""
-    return "–" if letter["timestamp"] is None else moment(letter["timestamp"])
+    return "–" if letter["timestamp"] is None else format_time(letter["timestamp"])
 
 
-def facts_of(letter: Letter) -> list[tuple[str, object]]:
-    """All that is known about a letter, without its stack trace."""
+def describe_letter(letter: Letter) -> list[tuple[str, object]]:
+    """All that is known about a letter, except its stack trace."""
     error = letter["error"]
     origin = f"{error['topic']} partition {error['partition']} offset {error['offset']}" if error["topic"] else None
     encoding = "" if letter["encoding"] == "utf-8" else f" ({letter['encoding']})"
     facts = [
-        ("time", time_of(letter)),
+        ("time", letter_time(letter)),
         ("read from", origin),
         ("failed in", " ".join(str(part) for part in (error["stage"], error["class"]) if part) or None),
         ("with", error["exception"]),
@@ -55,11 +55,11 @@ def facts_of(letter: Letter) -> list[tuple[str, object]]:
 
 
 def find_letters(
-    client: "ConnectClient", connector: str, places: list[tuple[int, int]]
+    client: "ConnectClient", connector: str, wanted: list[tuple[int, int]]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The letters at these places, and the places that hold none."""
+    """The letters at these partitions and offsets, and the names of those that do not exist."""
     found, missing = [], []
-    for partition, offset in places:
+    for partition, offset in wanted:
         page = client.dead_letters(connector, {"partition": partition, "offset": offset, "limit": 1})
         letter = next((item for item in page["records"] if item["offset"] == offset), None)
         if letter is None:

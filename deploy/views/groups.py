@@ -10,7 +10,7 @@ from deploy.views.positions import Position, resolve
 
 
 class OffsetView(msgspec.Struct, frozen=True):
-    """How far a group is in one partition."""
+    """A group's progress in one partition."""
 
     topic: str
     partition: int
@@ -19,7 +19,7 @@ class OffsetView(msgspec.Struct, frozen=True):
 
     @property
     def lag(self) -> int | None:
-        """Records that are still to be read; None when nothing was committed."""
+        """Records that are still to be read; None if nothing was committed."""
         return None if self.committed is None else self.end - self.committed
 
 
@@ -37,8 +37,8 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
 
     def client_of(self, offset: OffsetView) -> str | None:
         """The client that reads a partition."""
-        place = (offset.topic, offset.partition)
-        return next((member.client_id for member in self.members if place in member.partitions), None)
+        partition = (offset.topic, offset.partition)
+        return next((member.client_id for member in self.members if partition in member.partitions), None)
 
 
 def describe_group(admin: Admin, group_id: str) -> GroupView:
@@ -47,9 +47,9 @@ def describe_group(admin: Admin, group_id: str) -> GroupView:
     if group.state == "dead":
         raise NotFound(f"group {group_id} does not exist")
     committed = admin.group_offsets(group_id)
-    assigned = {place for member in group.members for place in member.partitions}
+    assigned = {partition for member in group.members for partition in member.partitions}
     ends = admin.offsets(sorted(assigned | committed.keys()), "latest")
-    offsets = [OffsetView(*place, committed.get(place), end) for place, end in sorted(ends.items())]
+    offsets = [OffsetView(*partition, committed.get(partition), end) for partition, end in sorted(ends.items())]
     return GroupView(
         group=group.group_id,
         state=group.state,
@@ -62,10 +62,8 @@ def describe_group(admin: Admin, group_id: str) -> GroupView:
     )
 
 
-def offsets_at(admin: Admin, places: list[TopicPartition], position: Position) -> dict[TopicPartition, int]:
+def offsets_at(admin: Admin, partitions: list[TopicPartition], position: Position) -> dict[TopicPartition, int]:
     """The offset of a position in each partition."""
-    first, end = admin.offsets(places, "earliest"), admin.offsets(places, "latest")
-    timed = admin.offsets(places, position.value) if position.kind == "time" else {}
-    return {
-        place: resolve(position, first=first[place], end=end[place], timed=timed.get(place, -1)) for place in places
-    }
+    first, end = admin.offsets(partitions, "earliest"), admin.offsets(partitions, "latest")
+    timed = admin.offsets(partitions, position.value) if position.kind == "time" else {}
+    return {item: resolve(position, first=first[item], end=end[item], timed=timed.get(item, -1)) for item in partitions}

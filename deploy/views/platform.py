@@ -1,8 +1,9 @@
-"""The platform of a folder: what its launcher has written, and what can be seen of it from here."""
+"""The platform of a folder: the state that its launcher wrote, with the age, memory and health of its services."""
 
 import asyncio
 import shutil
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,9 +19,14 @@ _PROCESSES: Final = Path("/proc")
 
 
 def examine(platform: PlatformState) -> dict[str, Any]:
-    """A platform with the age, the memory and the health of its services, and its Spark."""
+    """A platform with the age, memory and health of its services, and of Spark."""
     now_ms = SystemClock().now_ms()
-    answers = asyncio.run(_ask_all(platform))
+    urls = [service.metrics.removesuffix("/metrics") for service in platform.services.values()]
+
+    async def check_all() -> list[bool]:
+        return await asyncio.gather(*(is_healthy(url, timeout_s=_ANSWER_TIMEOUT_S) for url in urls))
+
+    answers = dict(zip(platform.services, asyncio.run(check_all()), strict=True))
     found: dict[str, Any] = msgspec.to_builtins(platform)
     for name, service in platform.services.items():
         started_ms = service.started_ms if service.pid is not None else None
@@ -38,41 +44,23 @@ def examine(platform: PlatformState) -> dict[str, Any]:
     return found
 
 
-async def _ask_all(platform: PlatformState) -> dict[str, bool]:
-    """Whether each service answers that it is well."""
-    urls = [service.metrics.removesuffix("/metrics") for service in platform.services.values()]
-    found = await asyncio.gather(*(is_healthy(url, timeout_s=_ANSWER_TIMEOUT_S) for url in urls))
-    return dict(zip(platform.services, found, strict=True))
-
-
 def memory_of(pid: int) -> int:
-    """Bytes of a process and its descendants, pages that they share counted once; 0 where the system does not say."""
-    children = _children()
+    """Bytes of a process and its descendants, shared pages counted once; 0 if the system does not say."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for process in _PROCESSES.glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            # The parent is the second field after the program's name, which may contain anything.
+            fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            children[int(fields[1])].append(int(process.name))
     family, waiting = set[int](), [pid]
     while waiting:
         member = waiting.pop()
         if member not in family:
             family.add(member)
             waiting += children.get(member, ())
-    return sum(_memory(member) for member in family)
-
-
-def _children() -> dict[int, list[int]]:
-    """The processes that each process has started."""
-    children: defaultdict[int, list[int]] = defaultdict(list)
-    for process in _PROCESSES.glob("[0-9]*"):
-        try:
-            # After the name, which may hold anything: state, parent, ...
-            fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            children[int(fields[1])].append(int(process.name))
-        except (OSError, ValueError, IndexError):
-            continue  # gone meanwhile
-    return dict(children)
-
-
-def _memory(pid: int) -> int:
-    try:
-        lines = (_PROCESSES / str(pid) / "smaps_rollup").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
-    except (OSError, StopIteration):
-        return 0
+    total = 0
+    for member in family:
+        with suppress(OSError):
+            lines = (_PROCESSES / str(member) / "smaps_rollup").read_text(encoding="ascii").splitlines()
+            total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+    return total

@@ -1,4 +1,4 @@
-"""Where to read from, in a user's words: beginning, end, an offset, the last few records, a moment in time."""
+"""Positions in a topic as users write them: beginning, end, an offset, the last few records, a time."""
 
 import re
 from datetime import datetime
@@ -17,7 +17,7 @@ ALLOWED = "beginning, end, an offset (42), the last ones (-10), a time (2026-11-
 
 
 class Position(msgspec.Struct, frozen=True):
-    """A place in a log; `value` is an offset, a count or a time in ms, as the kind says."""
+    """A position in a log; `value` is an offset, a count or a time in ms, depending on the kind."""
 
     kind: Literal["beginning", "end", "offset", "last", "time"]
     value: int = 0
@@ -36,7 +36,11 @@ def parse_position(text: str, clock: Clock) -> Position:
         return Position("last", int(match[1]))
     if match := _AGO.fullmatch(word):
         return Position("time", clock.now_ms() - int(float(match[1]) * _UNIT_MS[match[2]]))
-    return Position("time", _moment(text.strip()))
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text.strip()!r} is not a position; say {ALLOWED}") from None
+    return Position("time", int(moment.astimezone().timestamp() * 1000))  # without a zone, in the user's own
 
 
 def resolve(position: Position, *, first: int, end: int, timed: int = -1) -> int:
@@ -55,11 +59,3 @@ def resolve(position: Position, *, first: int, end: int, timed: int = -1) -> int
             return max(end - position.value, first)
         case "time":
             return timed if timed >= 0 else end
-
-
-def _moment(text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a position; say {ALLOWED}") from None
-    return int(moment.astimezone().timestamp() * 1000)  # without a zone it is the user's own time

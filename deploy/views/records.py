@@ -16,12 +16,12 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 
 def formatter(style: str) -> Formatter:
-    """The function that writes records in a style; raises ValueError when there is no such style."""
+    """The function that formats records in a style; ValueError if the style is unknown."""
     match style:
         case "text":
             return lambda record: "".join(line_parts(record))
         case "value":
-            return lambda record: shown(record.value)
+            return lambda record: display_bytes(record.value)
         case "json":
             return lambda record: json.dumps(as_json(record), ensure_ascii=False)
         case "hex":
@@ -32,12 +32,12 @@ def formatter(style: str) -> Formatter:
             raise ValueError(f"{style!r} is not a format; say {FORMATS}")
 
 
-def shown(data: bytes | None) -> str:
-    """Bytes as text; what is not UTF-8 is escaped, and nothing at all is shown as such."""
+def display_bytes(data: bytes | None) -> str:
+    """Bytes as text; what is not UTF-8 is escaped, and no bytes at all are `(null)`."""
     return "(null)" if data is None else data.decode("utf-8", "backslashreplace")
 
 
-def moment(timestamp_ms: int) -> str:
+def format_time(timestamp_ms: int) -> str:
     """A time in the user's zone."""
     if timestamp_ms < 0:
         return "-"
@@ -83,13 +83,13 @@ def parse_headers(assignments: Iterable[str]) -> tuple[Header, ...]:
 
 def line_parts(record: IncomingRecord) -> tuple[str, str, str, str, str]:
     """The parts of a record's line: time, partition and offset, key, value, headers."""
-    key = "" if record.key is None else f"{shown(record.key)} → "
-    headers = ", ".join(f"{name}={shown(value)}" for name, value in record.headers)
+    key = "" if record.key is None else f"{display_bytes(record.key)} → "
+    headers = ", ".join(f"{name}={display_bytes(value)}" for name, value in record.headers)
     return (
-        f"{moment(record.timestamp_ms)}  ",
+        f"{format_time(record.timestamp_ms)}  ",
         f"{record.partition}:{record.offset}  ",
         key,
-        shown(record.value),
+        display_bytes(record.value),
         f"  {{{headers}}}" if headers else "",
     )
 
@@ -103,10 +103,10 @@ def _template(template: str) -> Formatter:
             "partition": lambda: str(record.partition),
             "offset": lambda: str(record.offset),
             "timestamp": lambda: str(record.timestamp_ms),
-            "time": lambda: moment(record.timestamp_ms),
-            "key": lambda: "" if record.key is None else shown(record.key),
-            "value": lambda: shown(record.value),
-            "headers": lambda: ",".join(f"{name}={shown(value)}" for name, value in record.headers),
+            "time": lambda: format_time(record.timestamp_ms),
+            "key": lambda: "" if record.key is None else display_bytes(record.key),
+            "value": lambda: display_bytes(record.value),
+            "headers": lambda: ",".join(f"{name}={display_bytes(value)}" for name, value in record.headers),
         }
         return _FIELD.sub(lambda match: fields[match[1]]() if match[1] in fields else match[0], text)
 

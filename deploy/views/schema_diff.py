@@ -1,4 +1,4 @@
-"""How two schemas differ: what changed, element by element, what that breaks, and the lines of their texts."""
+"""Compares two schemas: what changed, element by element, what that breaks, and a diff of their texts."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from deploy.views.compatibility import Difference, Judgement, ask, level_of, swapped
+from deploy.views.compatibility import Difference, Judgement, check_compatibility, level_of, swap_sides
 from deploy.views.schema_elements import Element, Elements, Unreadable, elements
-from deploy.views.schemas import name_of, pretty, stored
+from deploy.views.schemas import canonical_definition, format_schema, schema_name
 from schema_registry.client.models import RegisteredSchema, SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
 
@@ -19,7 +19,7 @@ Direction = Literal["backward", "forward", "full"]
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One element that one schema has and the other has not, or has otherwise."""
+    """An element that was added, removed or changed."""
 
     change: Literal["added", "removed", "changed"]
     kind: str
@@ -27,7 +27,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     breaks: tuple[Direction, ...] = ()
-    """Which ways of reading the registry says it breaks."""
+    """The directions that it breaks, according to the registry."""
     paths: tuple[str | None, str | None]
     """Where it is in the old and in the new schema."""
 
@@ -42,17 +42,17 @@ class Side(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, schema: RegisteredSchema) -> "Side":
         """A registered schema."""
-        return cls(name_of(schema), schema.definition, schema)
+        return cls(schema_name(schema), schema.definition, schema)
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """All that there is to say about two schemas."""
+    """The differences of two schemas."""
 
     old: Side
     new: Side
     level: str
     changes: list[Change] | None
-    """None when a schema cannot be taken apart; `trouble` says why."""
+    """None if a schema cannot be parsed; `trouble` says why."""
     trouble: str
     judgements: dict[Direction, Judgement]
     lines: list[str]
@@ -72,7 +72,7 @@ def compare_schemas(client: RegistryClient, old: Side, new: Side) -> Comparison:
             *(elements(side.definition, partial(client.references, side.definition)) for side in (old, new))
         )
         for direction, judged in judgements.items():
-            changes = marked(changes, judged.differences, direction)
+            changes = mark_breaking(changes, judged.differences, direction)
     except Unreadable as error:
         trouble = str(error)
     lines = text_diff(_text(client, old), _text(client, new), old_name=old.name, new_name=new.name)
@@ -82,7 +82,7 @@ def compare_schemas(client: RegistryClient, old: Side, new: Side) -> Comparison:
 
 
 def compare(old: Elements, new: Elements) -> list[Change]:
-    """What changed, in the order of the new schema; what was removed comes last."""
+    """The changes, in the order of the new schema; removals come last."""
     changes = []
     for key in [*new, *(key for key in old if key not in new)]:
         before, after = old.get(key), new.get(key)
@@ -96,9 +96,9 @@ def compare(old: Elements, new: Elements) -> list[Change]:
     return changes
 
 
-def marked(changes: Sequence[Change], differences: Iterable[Difference], direction: Direction) -> list[Change]:
-    """The changes, with those marked that differences point at: each at the closest one above its path."""
-    # Paths are those of the reader: the new schema's when it reads old records.
+def mark_breaking(changes: Sequence[Change], differences: Iterable[Difference], direction: Direction) -> list[Change]:
+    """The changes, with the direction added to those that differences are about: the closest one above each path."""
+    # Paths are those of the reader: of the new schema if it reads old records.
     sides = {"backward": (1, 0), "forward": (0, 1), "full": (1, 0)}[direction]
     breaking = set()
     for difference in differences:
@@ -144,18 +144,18 @@ def _closest(changes: Sequence[Change], path: str, side: int) -> int | None:
 
 
 def _text(client: RegistryClient, side: Side) -> str:
-    """The text as registries store it: the layout of a file is not a difference."""
+    """The text as registries store it, so that the layout of a file is not a difference."""
     if side.registered is None:
         with suppress(ImportError, ValueError):
-            return pretty(stored(side.definition, partial(client.references, side.definition)))
-    return pretty(side.definition)
+            return format_schema(canonical_definition(side.definition, partial(client.references, side.definition)))
+    return format_schema(side.definition)
 
 
 def _judgements(client: RegistryClient, old: Side, new: Side, level: str) -> dict[Direction, Judgement]:
-    """What the registry says in every direction that it can be asked about.
+    """The registry's answers in every direction that it can check.
 
-    A registry judges what it is given against what it has, in the direction of the level. With two registered schemas
-    the roles can be swapped, which gives the other direction; a file can only be what is given.
+    A registry checks a given schema against a registered one, in the direction of the level. With two registered
+    schemas the roles can be swapped, which gives the other direction; a file can only be the given one.
     """
     ways: dict[str, tuple[Direction, Direction]] = {
         "BACKWARD": ("backward", "forward"),
@@ -165,14 +165,14 @@ def _judgements(client: RegistryClient, old: Side, new: Side, level: str) -> dic
     directions = ways.get(level.removesuffix("_TRANSITIVE"))
     if directions is None:
         return {}
-    found: dict[Direction, Judgement] = {directions[0]: _judged(client, old, new)}
+    found: dict[Direction, Judgement] = {directions[0]: _check(client, old, new)}
     if new.registered is not None and directions[1] not in found:
-        found[directions[1]] = swapped(_judged(client, new, old))
+        found[directions[1]] = swap_sides(_check(client, new, old))
     return found
 
 
-def _judged(client: RegistryClient, earlier: Side, given: Side) -> Judgement:
+def _check(client: RegistryClient, earlier: Side, given: Side) -> Judgement:
     assert earlier.registered is not None
-    return ask(
+    return check_compatibility(
         client, earlier.registered.subject or "", given.definition, version=earlier.registered.version or "latest"
     )

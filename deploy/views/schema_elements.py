@@ -1,9 +1,10 @@
 """A schema as a flat list of elements: an Avro record's fields, a JSON Schema's properties, a Protobuf file's messages.
 
-Read from the text alone where that is enough, so that schemas of any registry can be shown, also those that ours would
-refuse. Only Protobuf is compiled: nothing but its compiler knows what names mean.
+Avro and JSON Schema are read from the text alone, so that schemas that our registry would refuse can be shown, too.
+Only Protobuf is compiled, because names cannot be resolved otherwise.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
         EnumDescriptorProto,
         FieldDescriptorProto,
         FileDescriptorProto,
-        ServiceDescriptorProto,
     )
 
     from schema_registry.client.models import SchemaDefinition
@@ -27,33 +27,37 @@ _MAX_ELEMENTS = 50_000
 
 
 class Element(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a schema has."""
+    """One element of a schema."""
 
     kind: str
     """`field`, `symbol`, `property`, `message`, …"""
     name: str
     shown: str
-    """What is worth comparing: type, default, limits."""
+    """What is compared: type, default, limits."""
     path: str
-    """Where registries say it is."""
+    """Its path in the answers of registries."""
 
 
 Elements = dict[tuple[str, str], Element]
-"""Elements by what makes them the same in two schemas, in the order of the text."""
+"""Elements by their identity across schemas, in the order of the text."""
 
 
 class Unreadable(ValueError):
-    """The schema cannot be taken apart; the message says why."""
+    """The schema cannot be parsed; the message says why."""
 
 
 def elements(definition: "SchemaDefinition", references: Callable[[], Any] = tuple) -> Elements:
-    """Everything that a schema has; `references` fetches the schemas it refers to, if they are needed."""
+    """The elements of a schema; `references` fetches the schemas it refers to, if they are needed."""
     try:
         if definition.schema_type is SchemaType.PROTOBUF:
             found = _protobuf(definition.text, references())
         else:
             document = msgspec.json.decode(definition.text)
-            found = _avro(document) if definition.schema_type is SchemaType.AVRO else _json(document)
+            is_avro = definition.schema_type is SchemaType.AVRO
+            shown = _avro_type(document, "") if is_avro else _json_shown(document)
+            root = Element(kind="schema", name="(root)", shown=shown, path="/" if is_avro else "#")
+            inside = _avro_inside(document, "", namespace="") if is_avro else _json_inside(document, name="", path="#")
+            found = itertools.chain([("", root)], inside)
         collected: Elements = {}
         for key, element in found:
             if len(collected) >= _MAX_ELEMENTS:
@@ -69,11 +73,6 @@ def elements(definition: "SchemaDefinition", references: Callable[[], Any] = tup
 # --- Avro ------------------------------------------------------------------------------------------------------------
 
 _AVRO_NAMED = ("record", "error", "enum", "fixed")
-
-
-def _avro(document: JsonValue) -> Iterator[tuple[str, Element]]:
-    yield "", Element(kind="schema", name="(root)", shown=_avro_type(document, ""), path="/")
-    yield from _avro_inside(document, "", namespace="")
 
 
 def _avro_inside(schema: JsonValue, path: str, *, namespace: str) -> Iterator[tuple[str, Element]]:
@@ -161,11 +160,6 @@ _SCHEMAS = (
 _ANNOTATIONS = ("$schema", "$id", "id", "$comment", "title", "description", "examples", "required")
 
 
-def _json(document: JsonValue) -> Iterator[tuple[str, Element]]:
-    yield "", Element(kind="schema", name="(root)", shown=_json_shown(document), path="#")
-    yield from _json_inside(document, name="", path="#")
-
-
 def _json_inside(schema: JsonValue, *, name: str, path: str) -> Iterator[tuple[str, Element]]:
     if not isinstance(schema, dict):
         return
@@ -194,7 +188,7 @@ def _json_parts(schema: dict[str, Any]) -> Iterator[tuple[str, str, JsonValue]]:
 
 
 def _json_shown(schema: JsonValue) -> str:
-    """What a schema says itself, without the schemas inside it."""
+    """A schema's own keywords, without the schemas inside it."""
     if not isinstance(schema, dict):
         return {True: "anything", False: "nothing"}.get(schema, _plain(schema)) if isinstance(schema, bool) else "?"
     kind = schema.get("type", "any")
@@ -213,7 +207,7 @@ def _is_apart(keyword: str, value: JsonValue) -> bool:
 
 
 def _protobuf(text: str, references: Any) -> Iterator[tuple[str, Element]]:
-    """Everything in a file, by what makes it the same in another version: a field is its number, not its name."""
+    """Everything in a file, by its identity across versions: a field is its number, not its name."""
     try:
         from schema_registry.formats import protobuf
     except ImportError as error:
@@ -232,7 +226,12 @@ def _protobuf(text: str, references: Any) -> Iterator[tuple[str, Element]]:
     for enum in file.enum_type:
         yield from _protobuf_enum(enum, prefix="", path="#")
     for service in file.service:
-        yield from _protobuf_service(service)
+        for method in service.method:
+            name = f"{service.name}.{method.name}"
+            streams = ("stream " if method.client_streaming else "", "stream " if method.server_streaming else "")
+            types = (method.input_type.removeprefix("."), method.output_type.removeprefix("."))
+            shown = f"({streams[0]}{types[0]}) → ({streams[1]}{types[1]})"
+            yield name, Element(kind="method", name=name, shown=shown, path=f"#/{name}")
 
 
 def _protobuf_message(message: "DescriptorProto", *, prefix: str, path: str) -> Iterator[tuple[str, Element]]:
@@ -272,15 +271,6 @@ def _protobuf_enum(enum: "EnumDescriptorProto", *, prefix: str, path: str) -> It
     for value in enum.value:
         full = f"{name}.{value.name}"
         yield full, Element(kind="value", name=full, shown=str(value.number), path=f"{path}/{value.number}")
-
-
-def _protobuf_service(service: "ServiceDescriptorProto") -> Iterator[tuple[str, Element]]:
-    for method in service.method:
-        name = f"{service.name}.{method.name}"
-        streams = ("stream " if method.client_streaming else "", "stream " if method.server_streaming else "")
-        types = (method.input_type.removeprefix("."), method.output_type.removeprefix("."))
-        shown = f"({streams[0]}{types[0]}) → ({streams[1]}{types[1]})"
-        yield name, Element(kind="method", name=name, shown=shown, path=f"#/{name}")
 
 
 def _plain(value: object) -> str:

@@ -20,7 +20,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being read, how many are done, and how many there are."""
 
 
-class Place(NamedTuple):
+class SubjectVersion(NamedTuple):
     """A version of a subject, or, without a version, the subject."""
 
     subject: str
@@ -42,20 +42,20 @@ class SchemaSummary(msgspec.Struct, frozen=True, kw_only=True):
     deleted: bool
 
 
-def parse_place(text: str) -> Place:
+def parse_subject_version(text: str) -> SubjectVersion:
     """Read `SUBJECT` or `SUBJECT@VERSION`."""
     match = _VERSION.fullmatch(text)
     if match is None:
-        return Place(text)
-    return Place(match["subject"], "latest" if match["version"] == "latest" else int(match["version"]))
+        return SubjectVersion(text)
+    return SubjectVersion(match["subject"], "latest" if match["version"] == "latest" else int(match["version"]))
 
 
-def name_of(schema: RegisteredSchema) -> str:
+def schema_name(schema: RegisteredSchema) -> str:
     """A registered schema as users name it."""
-    return f"id {schema.id}" if schema.subject is None else str(Place(schema.subject, schema.version))
+    return f"id {schema.id}" if schema.subject is None else str(SubjectVersion(schema.subject, schema.version))
 
 
-def pretty(definition: SchemaDefinition) -> str:
+def format_schema(definition: SchemaDefinition) -> str:
     """The text of a schema for people: JSON indented, everything as it was spelt."""
     if definition.schema_type is SchemaType.PROTOBUF:
         return definition.text.rstrip("\n")
@@ -65,10 +65,10 @@ def pretty(definition: SchemaDefinition) -> str:
         return definition.text
 
 
-def stored(definition: SchemaDefinition, references: Callable[[], References]) -> SchemaDefinition:
+def canonical_definition(definition: SchemaDefinition, references: Callable[[], References]) -> SchemaDefinition:
     """A schema as registries store it; raises InvalidSchema, or ImportError when the format's library is missing."""
     if definition.schema_type is SchemaType.JSON:
-        return definition  # stored as it is, but for the layout
+        return definition  # registries change only its layout
     if definition.schema_type is SchemaType.AVRO:
         from schema_registry.formats.avro import parse as parse_avro
 
@@ -157,9 +157,9 @@ def _for_each(names: Sequence[str], ask: Callable[[str], Any], what: str, progre
 # --- one of them ---
 
 
-def find_schema(client: "RegistryClient", place: Place, *, deleted: bool = False) -> RegisteredSchema:
-    """The schema of a version, or of the latest one."""
-    subject, version = place
+def find_schema(client: "RegistryClient", wanted: SubjectVersion, *, deleted: bool = False) -> RegisteredSchema:
+    """The schema of a version; of the latest one if none is given."""
+    subject, version = wanted
     if deleted and version in (None, "latest"):
         version = max(client.versions(subject, deleted=True))
     return client.version(subject, "latest" if version is None else version, deleted=deleted)
@@ -186,12 +186,12 @@ def describe_schema(schema: RegisteredSchema) -> dict[str, object]:
 
 def links(client: "RegistryClient", schema: RegisteredSchema) -> dict[str, list[dict[str, object]]]:
     """The schemas that a schema refers to, directly or not (`reachable`), and those that refer to it."""
-    places = [(schema.subject, schema.version)]
+    versions = [(schema.subject, schema.version)]
     if schema.subject is None and schema.id is not None:
-        places = [(item.subject, item.version) for item in client.versions_of(schema.id)]
+        versions = [(item.subject, item.version) for item in client.versions_of(schema.id)]
     ids = {
         schema_id
-        for subject, version in places
+        for subject, version in versions
         if subject is not None and version is not None
         for schema_id in client.referenced_by(subject, version)
     }

@@ -40,7 +40,7 @@ def cell_text(value: object) -> str:
     return text if len(text) <= _CELL_CHARACTERS_MAX else f"{text[:_CELL_CHARACTERS_MAX]}…"
 
 
-def facts_of(found: Facts, now_ms: int) -> Iterator[tuple[str, object]]:
+def describe_table(found: Facts, now_ms: int) -> Iterator[tuple[str, object]]:
     """All that is known about a table, but for its columns."""
     yield "Format", found["format"]
     if "location" not in found:

@@ -1,4 +1,4 @@
-"""Values as people read them: counts, sizes, ages; stack traces in one line; foreign text made safe to print."""
+"""Values for people: counts, sizes, ages; stack traces in one line; foreign text made safe to print."""
 
 import re
 from typing import Final
@@ -6,8 +6,6 @@ from typing import Final
 _BLOCK: Final = re.compile(r"^Traceback \(most recent call last\):\n", re.MULTILINE)
 _CAUSED: Final = "Caused by: "
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
 _SPANS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
 
@@ -47,23 +45,14 @@ def trace_summary(trace: str | None) -> str:
     """The error of a Python or Java stack trace in one line, then its first cause, if that is another."""
     if not trace or not trace.strip():
         return ""
-    errors = _python_errors(trace) if _BLOCK.search(trace) else _java_errors(trace)
+    if _BLOCK.search(trace):
+        # Python prints the cause first. Frames are indented, the error is not.
+        errors = []
+        for block in reversed(_BLOCK.split(trace)[1:]):
+            line = next((line for line in block.splitlines() if line.strip() and not line.startswith(" ")), "")
+            name, separator, message = line.partition(": ")
+            errors += [f"{name.rpartition('.')[2]}{separator}{message}"] if line else []
+    else:
+        lines = [line.strip() for line in trace.splitlines() if line.strip()]
+        errors = [lines[0], *(line.removeprefix(_CAUSED) for line in lines if line.startswith(_CAUSED))]
     return printable(" ← ".join(dict.fromkeys(errors[:1] + errors[-1:])))
-
-
-def _python_errors(trace: str) -> list[str]:
-    """The last error and those before it: Python prints the cause first."""
-    lines = (_error_line(block) for block in _BLOCK.split(trace)[1:])
-    return [line for line in lines if line][::-1]
-
-
-def _error_line(block: str) -> str:
-    """Frames are indented, the error is not."""
-    line = next((line for line in block.splitlines() if line.strip() and not line.startswith(" ")), "")
-    name, separator, message = line.partition(": ")
-    return f"{name.rpartition('.')[2]}{separator}{message}"
-
-
-def _java_errors(trace: str) -> list[str]:
-    lines = [line.strip() for line in trace.splitlines() if line.strip()]
-    return [lines[0], *(line.removeprefix(_CAUSED) for line in lines if line.startswith(_CAUSED))]

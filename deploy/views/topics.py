@@ -47,8 +47,8 @@ def describe_topic(admin: Admin, name: str, *, all_configs: bool) -> TopicView:
     """One topic, with the configs that are set or with all of them."""
     (topic,) = admin.topics([name])
     configs = {item.key: item.value for item in admin.configs(name) if all_configs or not item.is_default}
-    places = [(name, partition.index) for partition in topic.partitions]
-    earliest, latest = admin.offsets(places, "earliest"), admin.offsets(places, "latest")
+    wanted = [(name, partition.index) for partition in topic.partitions]
+    earliest, latest = admin.offsets(wanted, "earliest"), admin.offsets(wanted, "latest")
     partitions = [
         PartitionView(
             partition=item.index,
@@ -65,9 +65,9 @@ def describe_topic(admin: Admin, name: str, *, all_configs: bool) -> TopicView:
 
 def record_counts(admin: Admin, partitions: Mapping[str, int]) -> dict[str, int]:
     """How many records topics hold, given their numbers of partitions."""
-    places = [(name, index) for name, count in partitions.items() for index in range(count)]
-    first, end = admin.offsets(places, "earliest"), admin.offsets(places, "latest")
+    wanted = [(name, index) for name, count in partitions.items() for index in range(count)]
+    first, end = admin.offsets(wanted, "earliest"), admin.offsets(wanted, "latest")
     counts = dict.fromkeys(partitions, 0)
-    for place in places:
-        counts[place[0]] += end[place] - first[place]
+    for item in wanted:
+        counts[item[0]] += end[item] - first[item]
     return counts

@@ -1,11 +1,13 @@
-"""Files wherever Spark can write: the machine's own directly, all others through Hadoop in the session's JVM."""
+"""Files on any file system that Spark knows: local ones directly, all others through Hadoop in the session's JVM."""
 
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -29,82 +31,52 @@ class FileInfo(msgspec.Struct, frozen=True):
         return self.path.rstrip("/").rsplit("/", 1)[-1]
 
 
-class FileSystem(Protocol):
-    """What both kinds of file systems do; see `Files` for the promises."""
-
-    def info(self, path: str) -> FileInfo | None:
-        """What a listing would show of it."""
-        ...
-
-    def read(self, path: str) -> bytes:
-        """All of a file."""
-        ...
-
-    def write_new(self, path: str, data: bytes) -> bool:
-        """Write a file unless there is one."""
-        ...
-
-    def write(self, path: str, data: bytes) -> None:
-        """Write or replace a file."""
-        ...
-
-    def move(self, source: str, target: str) -> None:
-        """Give a file another place."""
-        ...
-
-    def list(self, path: str) -> list[FileInfo]:
-        """What is directly in a folder."""
-        ...
-
-    def delete(self, path: str) -> None:
-        """Remove a file or a folder."""
-        ...
-
-
 class Files:
-    """Files and folders by path or URI; what is missing is no error unless it must be read."""
+    """Files and folders by path or URI; a missing one is an error only where it must be read."""
 
     def __init__(self, session: "SparkSession | None" = None) -> None:
-        """Without a session only the machine's own files can be reached."""
-        self._session = session
+        """Without a session only local files can be reached."""
         self._local = LocalFiles()
         self._hadoop = None if session is None else HadoopFiles(session)
-        self._default_is_local = session is None or _default_is_local(session)
+        self._default_is_local = session is None or str(
+            _configuration(session).get("fs.defaultFS", "file:///")
+        ).startswith("file:")
 
     def local(self, path: str) -> Path | None:
-        """The path on this machine; None when it is on another file system."""
-        scheme = _scheme(path)
-        if scheme == "file" or (not scheme and self._default_is_local):
-            return local_path(path)
-        return None
+        """The path on this machine; None if it is on another file system."""
+        scheme, colon, _ = path.partition(":")
+        has_scheme = bool(colon) and "/" not in scheme
+        if (has_scheme and scheme != "file") or (not has_scheme and not self._default_is_local):
+            return None
+        return local_path(path)
 
     def exists(self, path: str) -> bool:
-        """Is there a file or a folder?"""
+        """Whether there is a file or a folder."""
         return self.info(path) is not None
 
     def info(self, path: str) -> FileInfo | None:
-        """What a listing would show of it; None when there is nothing."""
-        return self._of(path).info(path)
+        """Its entry in a listing; None if it does not exist."""
+        return self._system(path).info(path)
 
     def read(self, path: str) -> bytes:
-        """All of a file; FileNotFoundError."""
-        return self._of(path).read(path)
+        """The content of a file; FileNotFoundError."""
+        return self._system(path).read(path)
 
     def write_new(self, path: str, data: bytes) -> bool:
-        """Write a file that nobody sees half of; False and nothing done when there is one already."""
-        return self._of(path).write_new(path, data)
+        """Create a file atomically; False, with nothing done, if it exists."""
+        return self._system(path).write_new(path, data)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write or replace a file: whoever reads it sees all of the old or all of the new one."""
-        self._of(path).write(path, data)
+        """Write or replace a file atomically: readers see the whole old or the whole new one."""
+        self._system(path).write(path, data)
 
     def move(self, source: str, target: str) -> None:
-        """Give a file another place on its file system, with the folders to it; nothing when it was moved before."""
-        self._of(source).move(source, target)
+        """Move a file within its file system, creating folders; does nothing if it was moved before."""
+        self._system(source).move(source, target)
 
     def list(self, path: str) -> list[FileInfo]:
-        """What is directly in a folder, by name; nothing when there is no folder."""
-        return self._of(path).list(path)
+        """The entries of a folder, by name; none if there is no folder."""
+        return self._system(path).list(path)
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         """Every file below a folder."""
@@ -116,50 +88,48 @@ class Files:
 
     def delete(self, path: str) -> None:
         """Remove a file, or a folder with everything in it."""
-        self._of(path).delete(path)
+        self._system(path).delete(path)
 
-    def _of(self, path: str) -> FileSystem:
+    def _system(self, path: str) -> "LocalFiles | HadoopFiles":
         if self.local(path) is not None:
             return self._local
         if self._hadoop is None:
-            raise ValueError(f"{path} can be reached with a Spark session only")
+            raise ValueError(f"{path} can be reached only with a Spark session")
         return self._hadoop
 
 
-def joined(folder: str, *names: str) -> str:
+def join_path(folder: str, *names: str) -> str:
     """A path below a folder."""
     return "/".join([folder.rstrip("/"), *names])
 
 
 def local_path(path: str) -> Path:
-    """A path on this machine, with or without file: in front; as in Hadoop, percent signs stand for themselves."""
+    """A local path, with or without the prefix file:; as in Hadoop, percent signs are not escapes."""
     return Path("/" + path.removeprefix("file:").lstrip("/")) if path.startswith("file:") else Path(path)
 
 
 class LocalFiles:
-    """The machine's own files; what was written is on the disk when the call returns."""
+    """Local files; written data is on the disk when a call returns. The methods are those of `Files`."""
 
     def info(self, path: str) -> FileInfo | None:
-        """What a listing would show of it."""
+        """Its entry in a listing."""
         try:
-            status = local_path(path).stat()
+            return _local_info(path, local_path(path).stat())
         except (FileNotFoundError, NotADirectoryError):
             return None
-        is_dir = local_path(path).is_dir()
-        return FileInfo(path, 0 if is_dir else status.st_size, status.st_mtime_ns // 1_000_000, is_dir)
 
     def read(self, path: str) -> bytes:
-        """All of a file."""
+        """The content of a file."""
         return local_path(path).read_bytes()
 
     def write_new(self, path: str, data: bytes) -> bool:
-        """Write a file unless there is one."""
+        """Create a file."""
         target = local_path(path)
         if target.exists():
             return False
-        draft = _drafted(target, data)
+        draft = _write_draft(target, data)
         try:
-            # A link fails when the name is taken, a rename would replace what is there.
+            # A link fails if the name exists; a rename would replace the file.
             target.hardlink_to(draft)
         except FileExistsError:
             return False
@@ -171,11 +141,11 @@ class LocalFiles:
     def write(self, path: str, data: bytes) -> None:
         """Write or replace a file."""
         target = local_path(path)
-        _drafted(target, data).replace(target)
+        _write_draft(target, data).replace(target)
         _sync_folder(target.parent)
 
     def move(self, source: str, target: str) -> None:
-        """Give a file another place."""
+        """Move a file."""
         to = local_path(target)
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -185,13 +155,16 @@ class LocalFiles:
                 raise
 
     def list(self, path: str) -> list[FileInfo]:
-        """What is directly in a folder."""
+        """The entries of a folder."""
+        found = []
         try:
             with os.scandir(local_path(path)) as entries:
-                found = [_entry_info(path, entry) for entry in entries]
+                for entry in entries:
+                    with suppress(FileNotFoundError):  # it was deleted meanwhile
+                        found.append(_local_info(join_path(path, entry.name), entry.stat()))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted((info for info in found if info is not None), key=lambda info: info.path)
+        return sorted(found, key=lambda info: info.path)
 
     def delete(self, path: str) -> None:
         """Remove a file or a folder."""
@@ -203,7 +176,7 @@ class LocalFiles:
 
 
 class HadoopFiles:
-    """Whatever file system the session's Hadoop knows by the path's scheme."""
+    """Any file system that the session's Hadoop knows by the path's scheme. The methods are those of `Files`."""
 
     def __init__(self, session: "SparkSession") -> None:
         self._gateway = cast("Any", session.sparkContext._gateway)  # noqa: SLF001 -- there is no public way to the JVM
@@ -212,13 +185,13 @@ class HadoopFiles:
         self._configuration = _configuration(session)
 
     def info(self, path: str) -> FileInfo | None:
-        """What a listing would show of it."""
-        name, system = self._at(path)
+        """Its entry in a listing."""
+        name, system = self._open(path)
         return self._info(path, system.getFileStatus(name)) if system.exists(name) else None
 
     def read(self, path: str) -> bytes:
-        """All of a file."""
-        name, system = self._at(path)
+        """The content of a file."""
+        name, system = self._open(path)
         if not system.exists(name):
             raise FileNotFoundError(path)
         stream = system.open(name)
@@ -228,12 +201,12 @@ class HadoopFiles:
             stream.close()
 
     def write_new(self, path: str, data: bytes) -> bool:
-        """Write a file unless there is one."""
-        name, system = self._at(path)
+        """Create a file."""
+        name, system = self._open(path)
         if system.exists(name):
             return False
-        draft = self._drafted(path, data)
-        # A file system's own rename refuses a name that is taken.
+        draft = self._write_draft(path, data)
+        # Hadoop's rename fails if the name exists.
         if system.rename(draft, name):
             return True
         system.delete(draft, False)
@@ -243,18 +216,18 @@ class HadoopFiles:
 
     def write(self, path: str, data: bytes) -> None:
         """Write or replace a file."""
-        name, system = self._at(path)
-        draft = self._drafted(path, data)
+        name, system = self._open(path)
+        draft = self._write_draft(path, data)
         context = self._hadoop.fs.FileContext.getFileContext(system.getUri(), self._configuration)
         rename = getattr(self._hadoop.fs, "Options$Rename")
-        how = self._gateway.new_array(rename, 1)
-        how[0] = rename.OVERWRITE
-        context.rename(draft, name, how)
+        options = self._gateway.new_array(rename, 1)
+        options[0] = rename.OVERWRITE
+        context.rename(draft, name, options)
 
     def move(self, source: str, target: str) -> None:
-        """Give a file another place."""
-        name, system = self._at(source)
-        to, _ = self._at(target)
+        """Move a file."""
+        name, system = self._open(source)
+        to, _ = self._open(target)
         if not system.exists(name):
             if not system.exists(to):
                 raise FileNotFoundError(source)
@@ -264,27 +237,27 @@ class HadoopFiles:
             raise OSError(f"{source} could not be moved to {target}")
 
     def list(self, path: str) -> list[FileInfo]:
-        """What is directly in a folder."""
-        name, system = self._at(path)
+        """The entries of a folder."""
+        name, system = self._open(path)
         if not system.exists(name):
             return []
-        found = [self._info(joined(path, status.getPath().getName()), status) for status in system.listStatus(name)]
+        found = [self._info(join_path(path, status.getPath().getName()), status) for status in system.listStatus(name)]
         return sorted(found, key=lambda info: info.path)
 
     def delete(self, path: str) -> None:
         """Remove a file or a folder."""
-        name, system = self._at(path)
+        name, system = self._open(path)
         system.delete(name, True)
 
-    def _at(self, path: str) -> tuple[Any, Any]:
+    def _open(self, path: str) -> tuple[Any, Any]:
         name = self._hadoop.fs.Path(path)
         system = name.getFileSystem(self._configuration)
-        # Checksum files beside a file are not replaced together with it: a crash would leave a file nobody can read.
+        # Without checksum files: they are not replaced together with a file, so a crash would make it unreadable.
         return name, system.getRawFileSystem() if hasattr(system, "getRawFileSystem") else system
 
-    def _drafted(self, path: str, data: bytes) -> Any:
+    def _write_draft(self, path: str, data: bytes) -> Any:
         folder, _, last = path.rpartition("/")
-        draft, system = self._at(joined(folder, f".{last}.{uuid.uuid4().hex}"))
+        draft, system = self._open(join_path(folder, f".{last}.{uuid.uuid4().hex}"))
         stream = system.create(draft, True)
         try:
             for start in range(0, len(data), _COPY_BYTES):
@@ -298,21 +271,12 @@ class HadoopFiles:
         return FileInfo(path, 0 if is_dir else status.getLen(), status.getModificationTime(), is_dir)
 
 
-def _scheme(path: str) -> str:
-    scheme, colon, _ = path.partition(":")
-    return scheme if colon and "/" not in scheme else ""
-
-
-def _default_is_local(session: "SparkSession") -> bool:
-    return str(_configuration(session).get("fs.defaultFS", "file:///")).startswith("file:")
-
-
 def _configuration(session: "SparkSession") -> Any:
     inner: Any = session._jsparkSession  # noqa: SLF001 -- Spark has no public way to its JVM
     return inner.sessionState().newHadoopConf()
 
 
-def _drafted(target: Path, data: bytes) -> Path:
+def _write_draft(target: Path, data: bytes) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     with draft.open("wb") as file:
@@ -330,12 +294,6 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _entry_info(folder: str, entry: "os.DirEntry[str]") -> FileInfo | None:
-    try:
-        status = entry.stat()
-    except FileNotFoundError:
-        return None
-    is_dir = entry.is_dir()
-    return FileInfo(
-        joined(folder, entry.name), 0 if is_dir else status.st_size, status.st_mtime_ns // 1_000_000, is_dir
-    )
+def _local_info(path: str, status: os.stat_result) -> FileInfo:
+    is_dir = stat.S_ISDIR(status.st_mode)
+    return FileInfo(path, 0 if is_dir else status.st_size, status.st_mtime_ns // 1_000_000, is_dir)

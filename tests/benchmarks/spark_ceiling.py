@@ -22,7 +22,7 @@ from streams.settings import SparkSettings
 from streams.spark.commits.entries import Counted, Entry, WrittenRange, pack_entries
 from streams.spark.commits.manifest import flatten
 from streams.spark.engine.folder import EngineFolder
-from streams.spark.engine.job import EnginePlace
+from streams.spark.engine.job import EngineContext
 from streams.spark.engine.session import start_spark
 from tests.benchmarks.measure import Row, family_cpu_seconds
 
@@ -96,16 +96,16 @@ def ceilings(directory: Path, rows: int, *, bootstrap: str) -> Iterator[tuple[st
     folder = EngineFolder(settings.data_dir)
     running = start_spark(settings, folder)
     try:
-        place = EnginePlace(running.session, settings)
+        context = EngineContext(running.session, settings)
         for table_format in ("parquet", "delta"):
-            yield table_format, *_measured(place, table_format, rows, bootstrap)
+            yield table_format, *_measured(context, table_format, rows, bootstrap)
     finally:
         running.session.stop()
         running.process.terminate()
         running.process.wait(30)
 
 
-def _measured(place: EnginePlace, table_format: str, rows: int, bootstrap: str) -> tuple[float, Row]:
+def _measured(context: EngineContext, table_format: str, rows: int, bootstrap: str) -> tuple[float, Row]:
     batch = max(1000, rows // 10)
     kafka = {"bootstrap.servers": bootstrap}
     spec = SinkSpec(
@@ -122,7 +122,7 @@ def _measured(place: EnginePlace, table_format: str, rows: int, bootstrap: str) 
             "trigger.interval.ms": "0",
         },
     )
-    query = _Query(place, spec.connector, {**spec.as_json(), "rows": rows})
+    query = _Query(context, spec.connector, {**spec.as_json(), "rows": rows})
     query.start()
     try:
         began, before = _wait(query, 1)

@@ -47,12 +47,12 @@ def test_creating_a_topic_twice_fails_unless_that_is_fine(caudal: Caudal, name: 
     caudal("topic", "create", name, "--if-not-exists")
 
 
-def test_refused_config_is_told_with_key_value_and_what_is_allowed(caudal: Caudal, name: str) -> None:
+def test_refused_config_is_reported_with_key_value_and_what_is_allowed(caudal: Caudal, name: str) -> None:
     error = caudal("topic", "create", name, "-c", "cleanup.policy=shred", code=1).stderr
     assert "cleanup.policy=shred: must be compact, delete" in error
 
 
-def test_topic_that_is_not_there_is_told_with_what_to_do_next(caudal: Caudal, name: str) -> None:
+def test_topic_that_is_not_there_is_reported_with_what_to_do_next(caudal: Caudal, name: str) -> None:
     for command in (["describe"], ["consume"], ["delete", "--yes"]):
         assert caudal("topic", command[0], name, *command[1:], code=1).stderr.startswith("✗")
     assert "caudal topic list" in caudal("topic", "describe", name, code=1).stderr
@@ -100,7 +100,7 @@ def test_json_lines_copy_a_topic_byte_for_byte(caudal: Caudal, name: str) -> Non
     assert original[1]["value"] is None
 
 
-def test_reading_begins_where_it_is_told_to(caudal: Caudal, name: str) -> None:
+def test_reading_begins_at_the_given_position(caudal: Caudal, name: str) -> None:
     caudal("topic", "create", name)
     hour_ms = 3_600_000
     for number in range(5):

@@ -249,7 +249,7 @@ def test_dead_letters_are_listed_shown_and_sent_again_once(
     shown = caudal("dlq", "show", files.name, "0-1").stdout
     for words in ("Dead letter 0-1", "more of it", f"{files.name} partition 0 offset 3", "Traceback"):
         assert words in shown
-    assert "no dead letter at 0-9" in caudal("dlq", "show", files.name, "0-9", code=1).stderr
+    assert "there is no dead letter 0-9" in caudal("dlq", "show", files.name, "0-9", code=1).stderr
 
     assert caudal("dlq", "redrive", files.name, "--all", "--dry-run").stdout.split() == ["0-0", "0-1"]
     mended = {**files.sink(), **tolerant, "value.converter": STRINGS}

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from deploy.launcher import state
-from deploy.launcher.lock import holder_of
+from deploy.launcher.lock import lock_holder
 from deploy.stack import BY_NAME
 from tests.support.admin import eventually
 from tests.support.platform import PATIENCE_S, PlatformProcess, caudal, run_caudal, wait_until_ended
@@ -51,7 +51,7 @@ def pids_of(platform: PlatformProcess) -> list[int]:
 # --- a platform that runs ---
 
 
-def test_everything_is_ready_and_told_with_endpoints_and_commands_to_copy(platform: PlatformProcess) -> None:
+def test_everything_is_ready_and_listed_with_endpoints_and_commands_to_copy(platform: PlatformProcess) -> None:
     eventually(lambda: "State  caudal status" in platform.said(), timeout_s=PATIENCE_S)
     said = platform.said()
     for name in BY_NAME:
@@ -84,9 +84,9 @@ def test_a_client_that_says_localhost_is_served(platform: PlatformProcess) -> No
 
 
 def test_status_tells_programs_and_people(platform: PlatformProcess) -> None:
-    told = run_caudal("status", "--data", str(platform.data), "-o", "json")
-    assert told.returncode == 0, told
-    found = json.loads(told.stdout)
+    printed = run_caudal("status", "--data", str(platform.data), "-o", "json")
+    assert printed.returncode == 0, printed
+    found = json.loads(printed.stdout)
     assert found["ready"] is True
     assert {name: service["state"] for name, service in found["services"].items()} == dict.fromkeys(BY_NAME, "ready")
     assert all(service["memory_bytes"] > 1 << 20 for service in found["services"].values())
@@ -108,7 +108,7 @@ def test_logs_of_all_stand_side_by_side_and_one_alone_has_no_prefix(platform: Pl
     assert not alone.stdout.startswith("broker")
 
 
-def test_logs_of_nobody_we_know_are_refused_with_the_names_there_are(platform: PlatformProcess) -> None:
+def test_logs_of_an_unknown_service_are_refused_with_the_names_there_are(platform: PlatformProcess) -> None:
     refused = run_caudal("logs", "zookeeper", "--data", str(platform.data))
     assert refused.returncode == 2
     assert "launcher, broker, registry" in " ".join(refused.stderr.replace("│", " ").split())
@@ -127,23 +127,23 @@ def test_a_service_that_is_killed_comes_back_on_its_port_and_the_others_do_not_n
     assert httpx2.get(now.metrics, timeout=PATIENCE_S).status_code == 200
     others = {other: service.pid for other, service in platform.state.services.items() if other != name}
     assert others == {other: service.pid for other, service in before.items() if other != name}
-    told = rf"✗ {name} killed by signal 9 \(SIGKILL\); starting it again in [\d.]+ s.*{name}\.log\n    \S"
-    assert re.search(told, platform.said()), platform.said()
+    printed = rf"✗ {name} killed by signal 9 \(SIGKILL\); starting it again in [\d.]+ s.*{name}\.log\n    \S"
+    assert re.search(printed, platform.said()), platform.said()
 
 
-def test_a_service_that_hangs_is_told_from_one_that_is_well(platform: PlatformProcess) -> None:
+def test_a_service_that_hangs_is_distinguished_from_a_healthy_one(platform: PlatformProcess) -> None:
     pid = platform.service("registry").pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     try:
-        told = run_caudal("status", "--data", str(platform.data))
+        printed = run_caudal("status", "--data", str(platform.data))
     finally:
         os.kill(pid, signal.SIGCONT)
-    assert told.returncode == 1
-    assert "does not answer" in told.stdout
+    assert printed.returncode == 1
+    assert "does not answer" in printed.stdout
 
 
-def test_a_second_launcher_on_the_same_data_is_told_who_has_it(platform: PlatformProcess) -> None:
+def test_a_second_launcher_on_the_same_data_is_refused_with_the_process_that_runs(platform: PlatformProcess) -> None:
     refused = run_caudal("up", "--data", str(platform.data), "--ports", "any")
     assert refused.returncode == 1
     assert f"a platform runs in {platform.data} already (process {platform.pid})" in refused.stderr
@@ -151,11 +151,13 @@ def test_a_second_launcher_on_the_same_data_is_told_who_has_it(platform: Platfor
     assert "Traceback" not in refused.stderr
 
 
-def test_a_second_launcher_with_the_same_ports_is_told_who_has_them(platform: PlatformProcess, tmp_path: Path) -> None:
+def test_a_second_launcher_with_the_same_ports_is_refused_with_their_owners(
+    platform: PlatformProcess, tmp_path: Path
+) -> None:
     service = platform.service("registry")
     refused = run_caudal("up", "--data", str(tmp_path), "--ports", "any", "--ports", f"registry={service.port}")
     assert refused.returncode == 1
-    assert f"port {service.port} of registry is taken by" in refused.stderr
+    assert f"port {service.port} of registry is in use by" in refused.stderr
     assert f"process {service.pid} (" in refused.stderr
     assert "--ports registry=PORT" in refused.stderr
 
@@ -177,13 +179,13 @@ def test_a_launcher_in_the_background_tells_why_it_did_not_start(tmp_path: Path)
         words = ("up", "--detach", "--data", str(tmp_path / "river"), "--ports", "any", "--ports", f"broker={port}")
         refused = run_caudal(*words)
     assert refused.returncode == 1
-    assert f"port {port} of broker is taken" in refused.stderr
+    assert f"port {port} of broker is in use" in refused.stderr
 
 
 def test_without_a_platform_status_says_how_to_start_one(tmp_path: Path) -> None:
-    told = run_caudal("status", "--data", str(tmp_path / "river"))
-    assert told.returncode == 3
-    assert "caudal up" in told.stderr
+    printed = run_caudal("status", "--data", str(tmp_path / "river"))
+    assert printed.returncode == 3
+    assert "caudal up" in printed.stderr
     assert run_caudal("down", "--data", str(tmp_path / "river")).returncode == 0
 
 
@@ -199,7 +201,7 @@ def test_settings_that_a_service_refuses_end_everything_at_once(tmp_path: Path, 
     assert "registry refused its settings" in refused.stderr
     assert "did you mean database.url?" in refused.stderr
     assert "schema_registry/SETTINGS.md" in refused.stderr
-    assert eventually(lambda: holder_of(data) is None, timeout_s=PATIENCE_S)
+    assert eventually(lambda: lock_holder(data) is None, timeout_s=PATIENCE_S)
 
 
 def test_a_service_that_cannot_start_is_tried_three_times_and_its_log_is_shown(tmp_path: Path) -> None:
@@ -314,7 +316,7 @@ def test_caudal_spark_means_the_spark_of_the_platform_that_runs_here(
     platform: PlatformProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CAUDAL_DATA", str(platform.data))
-    told = json.loads(run_caudal("spark", "status", "-o", "json").stdout)
-    assert told["data_dir"] == str(platform.data / "spark")
+    printed = json.loads(run_caudal("spark", "status", "-o", "json").stdout)
+    assert printed["data_dir"] == str(platform.data / "spark")
     elsewhere = run_caudal("spark", "status", "-o", "json", "--set", "spark.caudal.data.dir=/nowhere")
     assert json.loads(elsewhere.stdout)["data_dir"] == "/nowhere"

@@ -1,5 +1,6 @@
 """The REST proxy as a process: starting, stopping, health, and what an operator may switch off."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 from tests.support.proxy import ProxyProcess
 from tests.support.registry import RegistryProcess
-from tests.support.service import ServiceFailed
+from tests.support.service import REPOSITORY, ServiceFailed, run_module, service_environment
 
 NOBODY = "127.0.0.1:1"
 
@@ -52,6 +53,26 @@ def test_the_ready_line_says_where_consumer_instances_are_kept(tmp_path: Path, f
         (line,) = (tmp_path / "stdout.log").read_text().splitlines()
     assert line.startswith("caudal rest-proxy ready: ")
     assert line.endswith(f" state={shown.format(tmp_path)}")
+
+
+def test_started_alone_it_leaves_nothing_in_the_current_directory(tmp_path: Path) -> None:
+    settings = {"listeners": "http://127.0.0.1:0", "bootstrap.servers": NOBODY}
+    with subprocess.Popen(
+        run_module("deploy.cli", settings, "rest-proxy"),
+        cwd=tmp_path,
+        env={**service_environment(), "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+        finally:
+            process.terminate()
+    assert line.startswith("caudal rest-proxy ready: ")
+    assert line.endswith(f" state={tmp_path}/caudal-platform/rest-proxy\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,9 @@ def write(tmp_path: Path) -> Write:
 @pytest.mark.parametrize("kind", FORMATS)
 def test_schema_is_registered_once_and_shown_again(caudal: Caudal, write: Write, name: str, kind: str) -> None:
     file, text, _ = FORMATS[kind]
-    told = caudal("schema", "register", name, write(file, text)).stderr
-    assert f"{name} version 1, id " in told
-    assert "registered" in told
+    output = caudal("schema", "register", name, write(file, text)).stderr
+    assert f"{name} version 1, id " in output
+    assert "registered" in output
     assert "exists already" in caudal("schema", "register", name, write(file, text)).stderr
     again = caudal.json("schema", "register", name, write(file, text))
     assert (again["subject"], again["version"], again["new"]) == (name, 1, False)
@@ -81,7 +81,7 @@ def test_schema_that_is_shown_can_be_registered_from_a_pipe(caudal: Caudal, writ
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_incompatible_schema_is_told_with_each_difference_and_what_to_do_next(
+def test_incompatible_schema_is_reported_with_each_difference_and_what_to_do_next(
     caudal: Caudal, write: Write, name: str, kind: str
 ) -> None:
     file, text, broken = FORMATS[kind]
@@ -91,18 +91,18 @@ def test_incompatible_schema_is_told_with_each_difference_and_what_to_do_next(
         "protobuf": ["FIELD_SCALAR_KIND_CHANGED", "#/Order/1"],
     }
     caudal("schema", "register", name, write(file, text))
-    told = caudal("schema", "register", name, write(file, broken), code=1).stderr
+    output = caudal("schema", "register", name, write(file, broken), code=1).stderr
     for words in [*expected[kind], "version 1", "BACKWARD", "a new schema must read"]:
-        assert words in told
-    assert f"caudal schema diff {name}@1" in told
-    assert f"caudal schema compatibility {name}" in told
-    assert "Traceback" not in told
+        assert words in output
+    assert f"caudal schema diff {name}@1" in output
+    assert f"caudal schema compatibility {name}" in output
+    assert "Traceback" not in output
 
 
-def test_invalid_schema_is_told_in_one_line(caudal: Caudal, write: Write, name: str) -> None:
-    told = caudal("schema", "register", name, write("x.avsc", {"type": "record", "name": "X"}), code=1).stderr
-    assert told.startswith("✗ ")
-    assert len(told.splitlines()) == 1
+def test_invalid_schema_is_reported_in_one_line(caudal: Caudal, write: Write, name: str) -> None:
+    output = caudal("schema", "register", name, write("x.avsc", {"type": "record", "name": "X"}), code=1).stderr
+    assert output.startswith("✗ ")
+    assert len(output.splitlines()) == 1
 
 
 def test_references_and_metadata_are_registered_and_shown(caudal: Caudal, write: Write, name: str) -> None:
@@ -186,10 +186,10 @@ def test_contexts_are_listed_apart(caudal: Caudal, write: Write, name: str) -> N
 
 
 @pytest.mark.parametrize("words", [["nobody-knows"], ["nobody-knows@3"], ["--id", "999999"]], ids="-".join)
-def test_schema_that_is_not_there_is_told_with_what_to_do_next(caudal: Caudal, words: list[str]) -> None:
-    told = caudal("schema", "show", *words, code=1).stderr
-    assert "not found" in told
-    assert "caudal schema list" in told
+def test_schema_that_is_not_there_is_reported_with_what_to_do_next(caudal: Caudal, words: list[str]) -> None:
+    output = caudal("schema", "show", *words, code=1).stderr
+    assert "not found" in output
+    assert "caudal schema list" in output
 
 
 def test_deleted_schema_is_shown_when_asked(caudal: Caudal, write: Write, name: str) -> None:
@@ -233,7 +233,7 @@ def test_diff_of_versions_asks_in_both_directions(caudal: Caudal, write: Write, 
     assert change["breaks"] == ["forward"]
     (clash,) = compared["compatibility"]["forward"]["differences"]
     assert "the old schema has a type that cannot read the type of the new schema" in clash["words"]
-    assert {way: told["compatible"] for way, told in compared["compatibility"].items()} == {
+    assert {way: output["compatible"] for way, output in compared["compatibility"].items()} == {
         "backward": True,
         "forward": False,
     }
@@ -242,7 +242,7 @@ def test_diff_of_versions_asks_in_both_directions(caudal: Caudal, write: Write, 
     assert caudal.json("schema", "diff", name)["changes"][0]["breaks"] == ["full"]
     caudal("schema", "compatibility", name, "NONE")
     assert caudal.json("schema", "diff", name)["compatibility"] == {}
-    assert "judges nothing" in caudal("schema", "diff", name).stdout
+    assert "checks nothing" in caudal("schema", "diff", name).stdout
 
 
 def test_diff_of_different_formats_shows_the_texts(caudal: Caudal, write: Write, name: str) -> None:
@@ -292,8 +292,8 @@ def test_check_tells_by_its_exit_code(caudal: Caudal, write: Write, name: str, k
     assert "has no versions yet" in caudal("schema", "check", name, write(file, text)).stderr
     caudal("schema", "register", name, write(file, text))
     assert "no versions" not in caudal("schema", "check", name, write(file, text)).stderr
-    told = caudal("schema", "check", name, write(file, broken), code=1).stderr
-    assert "may not follow version 1" in told
+    output = caudal("schema", "check", name, write(file, broken), code=1).stderr
+    assert "may not follow version 1" in output
     judged = caudal.json("schema", "check", name, write(file, broken), code=1)
     assert (judged["compatible"], judged["level"], judged["version"]) == (False, "BACKWARD", 1)
     assert all(item["type"] and item["path"] and item["words"] for item in judged["differences"])
@@ -314,9 +314,9 @@ def test_check_compares_with_one_version_or_with_those_of_the_level(caudal: Caud
 
 
 def test_check_of_no_schema_fails(caudal: Caudal, write: Write, name: str) -> None:
-    told = caudal("schema", "check", name, write("order.avsc", '{"type": "nothing"}'), code=1).stderr
-    assert "✗" in told
-    assert "Traceback" not in told
+    output = caudal("schema", "check", name, write("order.avsc", '{"type": "nothing"}'), code=1).stderr
+    assert "✗" in output
+    assert "Traceback" not in output
 
 
 # --- delete ----------------------------------------------------------------------------------------------------------
@@ -333,12 +333,12 @@ def test_delete_asks_first(caudal: Caudal, write: Write, name: str) -> None:
 def test_delete_hides_and_permanent_removes(caudal: Caudal, write: Write, name: str) -> None:
     for schema in (AVRO, AVRO_WIDER):
         caudal("schema", "register", name, write("order.avsc", schema))
-    told = caudal("schema", "delete", f"{name}@1", "--yes").stderr
-    assert f"{name} version 1 deleted" in told
-    assert "--permanent" in told
+    output = caudal("schema", "delete", f"{name}@1", "--yes").stderr
+    assert f"{name} version 1 deleted" in output
+    assert "--permanent" in output
     assert "soft deleted" in caudal("schema", "delete", f"{name}@1", "--yes", code=1).stderr
-    told = caudal("schema", "delete", name, "--permanent", "--yes").stderr
-    assert "deleted for good" in told
+    output = caudal("schema", "delete", name, "--permanent", "--yes").stderr
+    assert "deleted for good" in output
     assert caudal.json("schema", "list", name, "--deleted") == []
 
 
@@ -348,22 +348,22 @@ def test_delete_of_what_others_mention_tells_who_they_are(caudal: Caudal, write:
     caudal("schema", "register", f"{name}-coin", write("coin.avsc", money))
     caudal("schema", "register", name, write("sold.avsc", order), "--reference", f"shop.Coin={name}-coin:1")
     for place in (f"{name}-coin", f"{name}-coin@1"):
-        told = caudal("schema", "delete", place, "--yes", code=1).stderr
-        assert f"{place} was not deleted: other schemas refer to it" in told
-        assert f"caudal schema delete {name}@1" in told
+        output = caudal("schema", "delete", place, "--yes", code=1).stderr
+        assert f"{place} was not deleted: other schemas refer to it" in output
+        assert f"caudal schema delete {name}@1" in output
     caudal("schema", "delete", f"{name}@1", f"{name}-coin@1", "--yes")
     for place in (f"{name}-coin", f"{name}-coin@1"):
-        told = caudal("schema", "delete", place, "--permanent", "--yes", code=1).stderr
-        assert f"{place} was not deleted: other schemas refer to it" in told
-        assert f"caudal schema delete {name}@1 --permanent" in told
+        output = caudal("schema", "delete", place, "--permanent", "--yes", code=1).stderr
+        assert f"{place} was not deleted: other schemas refer to it" in output
+        assert f"caudal schema delete {name}@1 --permanent" in output
     caudal("schema", "delete", f"{name}@1", f"{name}-coin@1", "--permanent", "--yes")
 
 
 def test_delete_goes_on_after_a_failure_and_tells_it(caudal: Caudal, write: Write, name: str) -> None:
     caudal("schema", "register", name, write("order.avsc", AVRO))
-    told = caudal("schema", "delete", f"{name}-nobody", name, "--yes", code=1).stderr
-    assert f"{name}-nobody was not deleted" in told
-    assert f"{name} version 1 deleted" in told
+    output = caudal("schema", "delete", f"{name}-nobody", name, "--yes", code=1).stderr
+    assert f"{name}-nobody was not deleted" in output
+    assert f"{name} version 1 deleted" in output
 
 
 # --- compatibility ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from deploy.doctor import data as doctor
-from deploy.doctor.finding import Level, Surroundings
+from deploy.doctor.finding import Context, Level
 from deploy.launcher.state import PlatformState, SparkState
 from streams.errors import EngineError, EngineUnavailable, JavaMissing
 from streams.settings import SparkSettings
@@ -142,7 +142,7 @@ def test_statements_are_answered_with_columns_types_and_rows(engine: Engine) -> 
         ("", "WrongOption", "statement"),
     ],
 )
-def test_what_is_wrong_with_a_statement_is_told_without_java(
+def test_what_is_wrong_with_a_statement_is_reported_without_java(
     engine: Engine, statement: str, kind: str, said: str
 ) -> None:
     with pytest.raises(EngineError) as refusal:
@@ -152,7 +152,7 @@ def test_what_is_wrong_with_a_statement_is_told_without_java(
     assert not [word for word in ("org.apache", "Traceback", "SQLSTATE", "+- ") if word in str(refusal.value)]
 
 
-def test_an_error_in_a_python_worker_is_told_by_its_own_last_line(engine: Engine) -> None:
+def test_an_error_in_a_python_worker_is_reported_by_its_own_last_line(engine: Engine) -> None:
     with pytest.raises(EngineError, match="^ValueError: this row is bad$"):
         engine.call("fail-in-worker")
 
@@ -253,7 +253,7 @@ def test_a_job_that_fails_keeps_its_error_and_is_stopped(engine: Engine, tmp_pat
     engine.run(name, "ticking", {"file": str(notes), "fails_after": 1})
     status = patiently(lambda: engine.status(name), lambda status: status.state == "failed")
     assert status.error_kind == "ArithmeticError"
-    assert "it was told to fail" in (status.error or "")
+    assert "it must fail" in (status.error or "")
     patiently(lambda: notes.read_text() == "started\nstopped\n")
 
 
@@ -324,7 +324,7 @@ def _heard(peer: socket.socket) -> bytes:
         return b""  # hung up before all was read
 
 
-def test_a_client_of_another_version_is_told_so(engine: Engine, settings: SparkSettings) -> None:
+def test_a_client_of_another_version_is_refused(engine: Engine, settings: SparkSettings) -> None:
     body = b'{"number":0,"action":{"type":"hello","protocol":999,"version":"9"}}'
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
         peer.settimeout(60)
@@ -341,7 +341,7 @@ def test_a_client_of_another_version_is_told_so(engine: Engine, settings: SparkS
 
 @pytest.fixture
 def caudal(engine: Engine, settings: SparkSettings, monkeypatch: pytest.MonkeyPatch) -> Caudal:
-    """The command, told in its environment which engine is meant."""
+    """The command, with the settings of the engine in its environment."""
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("CAUDAL_SPARK_CAUDAL_DATA_DIR", str(settings.data_dir))
     return Caudal(monkeypatch)
@@ -372,7 +372,7 @@ def test_a_table_is_looked_at_and_kept_up(caudal: Caudal, engine: Engine) -> Non
     assert "3 rows removed" in caudal("spark", "expire", "small", "--older-than", "30d", "--column", "at").stderr
 
 
-def test_what_is_not_there_is_told_with_where_to_look(caudal: Caudal) -> None:
+def test_what_is_not_there_is_reported_with_where_to_look(caudal: Caudal) -> None:
     said = caudal("spark", "describe", "nothing", code=1).stderr
     assert "[TABLE_OR_VIEW_NOT_FOUND] The table or view `nothing` cannot be found" in said
     assert "caudal spark tables" in said
@@ -401,7 +401,7 @@ def test_the_doctor_finds_the_engine_of_a_platform(engine: Engine, settings: Spa
     platform = PlatformState(
         pid=os.getpid(), started_ms=0, data=str(tmp_path), state="running", services={}, spark=spark
     )
-    (finding,) = doctor.spark(Surroundings(environment={}, data=tmp_path, platform=platform))
+    (finding,) = doctor.spark(Context(environment={}, data=tmp_path, platform=platform))
     assert finding.level is Level.OK
     assert f"process {engine.info.pid}" in finding.found
 
@@ -417,10 +417,10 @@ def test_an_engine_ends_with_its_java_and_says_so(tmp_path: Path) -> None:
         with pytest.raises(EngineUnavailable, match="is gone"):
             engine.call("sql", statement="SELECT 1")
     said = (tmp_path / "engine.log").read_text()
-    assert '"message": "Java is gone, and the engine with it", "reason": "it ended with signal 9"' in said
+    assert '"message": "Java has ended, so the engine ends too", "reason": "it ended with signal 9"' in said
 
 
-def test_an_engine_in_the_foreground_stays_until_it_is_told_to_end(tmp_path: Path) -> None:
+def test_an_engine_in_the_foreground_stays_until_it_is_stopped(tmp_path: Path) -> None:
     settings = engine_settings(tmp_path / "engine", QUICK)
     notes = tmp_path / "notes"
     command = [sys.executable, "-m", "streams.spark.engine"]
@@ -432,7 +432,9 @@ def test_an_engine_in_the_foreground_stays_until_it_is_told_to_end(tmp_path: Pat
         try:
             assert process.stdout is not None
             assert process.stderr is not None
-            assert process.stdout.readline().startswith("caudal spark engine ready: ")
+            line = process.stdout.readline()
+            assert line.startswith("caudal spark engine ready: ")
+            assert f" data={settings.data_dir} " in line
             with Engine.connect(settings) as engine:
                 assert engine.info.pid == process.pid
                 family = family_of(psutil.Process(process.pid))
@@ -464,39 +466,40 @@ def test_an_engine_that_is_run_on_purpose_takes_the_place_of_one_that_was_starte
                 refused = subprocess.run(
                     command, capture_output=True, text=True, cwd=REPOSITORY, check=False, timeout=120
                 )
-                assert (refused.returncode, refused.stderr) == (3, f"an engine runs in {settings.data_dir} already\n")
+                message = f"an engine is already running in {settings.data_dir}\n"
+                assert (refused.returncode, refused.stderr) == (3, message)
             finally:
                 process.terminate()
 
 
 def test_an_engine_that_others_run_is_waited_for_and_not_started(tmp_path: Path) -> None:
     waiting = engine_settings(tmp_path, {**QUICK, "spark.caudal.start": "never"})
-    told: list[str] = []
+    lines: list[str] = []
     with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(Engine.connect, waiting, told=told.append)
-        patiently(lambda: told)
-        assert told == [f"waiting for the engine of {tmp_path}, which others start (spark.caudal.start=never)"]
+        asked = threads.submit(Engine.connect, waiting, on_progress=lines.append)
+        patiently(lambda: lines)
+        assert lines == [f"waiting for the engine of {tmp_path} (spark.caudal.start=never)"]
         with running_engine(tmp_path, QUICK) as engine, asked.result(240) as connected:
             assert connected.info.pid == engine.info.pid
-    assert not [line for line in told if line.startswith("starting Spark") or "was started with another" in line]
+    assert not [line for line in lines if line.startswith("starting Spark") or "runs with a different" in line]
 
 
 def test_an_engine_that_nobody_runs_is_not_waited_for_without_end(tmp_path: Path) -> None:
     settings = engine_settings(tmp_path, {"spark.caudal.start": "never", "spark.caudal.start.timeout.ms": "1000"})
-    with pytest.raises(EngineUnavailable, match="Nobody has started the engine of .* run it with  caudal spark engine"):
+    with pytest.raises(EngineUnavailable, match="No engine was started in .* run it with  caudal spark engine"):
         Engine.connect(settings)
 
 
 def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     settings = engine_settings(tmp_path, {**QUICK, "spark.driver.memory": "1k"})
     with pytest.raises(EngineUnavailable, match="did not start: Java ended while Spark started; see ") as refusal:
-        Engine.connect(settings, told=told.append)
+        Engine.connect(settings, on_progress=lines.append)
     assert str(tmp_path / "engine.log") in str(refusal.value)
-    assert told[0] == f"starting Spark (local[2], 1k of memory) in {tmp_path}"
+    assert lines[0] == f"starting Spark (local[2], 1k of memory) in {tmp_path}"
 
 
-def test_a_missing_java_is_told_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(JavaMissing, match="apt-get install openjdk-17-jre-headless"):
@@ -528,9 +531,9 @@ def test_nothing_outlives_a_killed_engine_and_the_next_one_takes_its_place(
         family = family_of(psutil.Process(again.info.pid))
     wait_until_gone(family)
     assert Engine.running(settings) is None
-    assert "nobody needs the engine any more" in (settings.data_dir / "engine.log").read_text()
+    assert "engine is no longer used" in (settings.data_dir / "engine.log").read_text()
 
 
-def _keep_busy(engine: Engine, told: Path) -> None:
+def _keep_busy(engine: Engine, busy: Path) -> None:
     with pytest.raises(EngineUnavailable):
-        engine.call("busy-worker", file=str(told))
+        engine.call("busy-worker", file=str(busy))

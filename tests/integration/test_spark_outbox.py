@@ -17,7 +17,7 @@ from streams.settings import SparkSettings
 from streams.spark.commits.manifest import Manifest, ManifestStore, Replaced
 from streams.spark.commits.outbox import Outbox
 from streams.spark.commits.staged_records import stage_records
-from streams.spark.engine.job import EnginePlace
+from streams.spark.engine.job import EngineContext
 from streams.spark.files import Files
 from streams.spark.tables import Tables
 from tests.support.admin import create_topic
@@ -103,7 +103,7 @@ def test_dead_letters_of_an_interrupted_batch_are_sent_before_offsets_are_altere
     settings = SparkSettings.among({"spark.caudal.warehouse.dir": str(tmp_path)})
     folders = SinkFolders.of(settings.warehouse, name)
     ManifestStore(Files(), folders.manifest, query=name).write(batch(name, tmp_path, 7))
-    place = EnginePlace(cast("SparkSession", None), settings)
+    place = EngineContext(cast("SparkSession", None), settings)
     place.tables = cast("Tables", None)  # The batch has no rows.
     alter_offsets(place, {"spec": spec.as_json(), "offsets": [[name, 0, 2]]})
     assert dead_letters(broker, name, 3) == [b"0", b"1", b"2"]

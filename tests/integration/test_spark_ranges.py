@@ -26,7 +26,7 @@ from streams.spark.commits.entries import Counted, Entry, WrittenRange, WrittenR
 from streams.spark.commits.staged_records import read_records
 from streams.spark.decoding import opening
 from streams.spark.topics.cluster import Cluster
-from streams.spark.topics.fetching import close_kept
+from streams.spark.topics.fetching import close_idle
 from streams.spark.topics.ranges import OffsetRange
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
@@ -54,7 +54,7 @@ def _closed() -> Iterator[None]:
     """What executors keep open for the next batch is closed."""
     yield
     close_pipelines()
-    close_kept()
+    close_idle()
     opening.close_opened()
 
 

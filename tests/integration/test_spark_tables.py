@@ -18,9 +18,11 @@ from pyspark.sql import SparkSession
 from core_broker.service.clock import ManualClock
 from schema_registry.serdes.arrow.types import TIMESTAMP
 from streams.errors import SchemaConflict, WrongOption
-from streams.spark.files import Files, HadoopFiles, joined
+from streams.settings import SparkSettings
+from streams.spark.engine.job import EngineContext
+from streams.spark.engine.operations import OPERATIONS
+from streams.spark.files import Files, HadoopFiles, join_path
 from streams.spark.tables import StagedFile, Tables, TableSpec
-from streams.spark.tables import operations as table_operations
 from streams.spark.types import list_of, map_of
 from tests.support.spark_java import needs_java
 from tests.support.spark_session import small_session
@@ -402,7 +404,7 @@ def test_a_sink_appends_while_its_table_is_compacted(
         try:
             for batch in range(30):
                 tables.append(spec, [staged(tmp_path, [{"id": batch}], ROW)], writer="w", batch=batch)
-        except BaseException as error:  # noqa: BLE001 -- told by the main thread
+        except BaseException as error:  # noqa: BLE001 -- raised by the main thread
             failures.append(error)
 
     writer = threading.Thread(target=write)
@@ -489,21 +491,16 @@ def test_a_range_of_a_topic_is_removed_and_the_last_batch_stays_idempotent(
         ("compact", {"table": "t", "target_bytes": 1}, "target_bytes"),
         ("expire", {"table": "t"}, "older_than_ms"),
         ("expire", {"table": "t", "older_than_ms": True}, "older_than_ms"),
-        ("remove_range", {"table": "t", "topic": "t", "partition": 0, "first": 0}, "last"),
-        ("tables", {"surprise": 1}, "surprise"),
+        ("remove-range", {"table": "t", "topic": "t", "partition": 0, "first": 0}, "last"),
+        ("recover", {"surprise": 1}, "surprise"),
     ],
 )
 def test_operations_refuse_what_they_do_not_understand(
-    tables: Tables, operation: str, arguments: dict[str, Any], key: str
+    spark: SparkSession, operation: str, arguments: dict[str, Any], key: str
 ) -> None:
     with pytest.raises(WrongOption) as caught:
-        getattr(table_operations, operation)(_Place(tables), arguments)
+        OPERATIONS[operation](EngineContext(spark, SparkSettings()), arguments)
     assert caught.value.key == key
-
-
-class _Place:
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
 
 
 @FORMATS
@@ -515,7 +512,8 @@ def test_an_overview_says_what_a_table_has(
     files = [staged(tmp_path, [{"id": i}, {"id": i}], ROW, partition={"k": str(i)}) for i in range(3)]
     tables.append(spec, files, writer="w", batch=0)
     spark.sql(f"CREATE VIEW {spec.name}_view AS SELECT 1 AS one")
-    (info,) = [found for found in table_operations.tables(_Place(tables), {}) if found["name"] == spec.name]
+    context = EngineContext(spark, SparkSettings())
+    (info,) = [found for found in OPERATIONS["tables"](context, {}) if found["name"] == spec.name]
     assert (info["format"], info["files"], info["rows"]) == (format_, 3, 6)
     assert info["columns"] == {"id": "bigint", "v": "string", "k": "string"}
     assert info["partitioned_by"] == ("k",)
@@ -526,22 +524,22 @@ def test_an_overview_says_what_a_table_has(
 def test_hadoops_file_systems_keep_the_same_promises(spark: SparkSession, tmp_path: Path) -> None:
     files = HadoopFiles(spark)
     root = f"file:{tmp_path}"
-    path = joined(root, "a b%2F", "f")
+    path = join_path(root, "a b%2F", "f")
     assert files.write_new(path, b"first")
     assert not files.write_new(path, b"second")
     assert files.read(path) == b"first"
     files.write(path, b"third" * 500_000)
     assert files.read(path) == b"third" * 500_000
-    target = joined(root, "deep", "er", "g")
+    target = join_path(root, "deep", "er", "g")
     files.move(path, target)
     files.move(path, target)
     assert [(entry.name, entry.is_dir) for entry in files.list(root)] == [("a b%2F", True), ("deep", True)]
     info = files.info(target)
     assert info is not None
     assert (info.size, info.is_dir) == (2_500_000, False)
-    files.delete(joined(root, "deep"))
+    files.delete(join_path(root, "deep"))
     assert files.info(target) is None
-    assert files.list(joined(root, "nothing")) == []
+    assert files.list(join_path(root, "nothing")) == []
     with pytest.raises(FileNotFoundError):
         files.read(target)
     with pytest.raises(FileNotFoundError):

@@ -11,7 +11,7 @@ from connect.settings import ConnectSettings
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import ServiceSettings
 from deploy.services import settings_type
-from deploy.stack import BROKER, BY_NAME, STACK, Place, settings_of
+from deploy.stack import BROKER, BY_NAME, STACK, ServiceAddress, settings_of
 from streams.settings import SparkSettings
 from tests.support.service import REPOSITORY
 
@@ -46,8 +46,8 @@ def settings_in(command: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 def stack_settings(name: str, *, data: str, host: str | None = None) -> dict[str, str]:
     """What the stack says about a service: in a container of its name, or on one host beside the others."""
-    places = {
-        service.name: Place(
+    addresses = {
+        service.name: ServiceAddress(
             host=host or service.name,
             port=NETWORK_PORT if service is BROKER and host is None else service.port,
             data=data,
@@ -55,7 +55,7 @@ def stack_settings(name: str, *, data: str, host: str | None = None) -> dict[str
         )
         for service in STACK
     }
-    return settings_of(name, places)
+    return settings_of(name, addresses)
 
 
 def observed_ports() -> dict[str, int]:

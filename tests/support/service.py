@@ -143,7 +143,7 @@ class ServiceProcess(ABC):
             self._process = None
 
 
-def run_module(module: str, settings: Mapping[str, str]) -> list[str]:
-    """The command that starts a service's package with settings."""
+def run_module(module: str, settings: Mapping[str, str], *arguments: str) -> list[str]:
+    """The command that starts a service's package with settings, after other arguments."""
     pairs = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    return [sys.executable, "-m", module, *pairs]
+    return [sys.executable, "-m", module, *arguments, *pairs]

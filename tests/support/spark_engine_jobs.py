@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from streams.spark.engine.job import EnginePlace, Job
+from streams.spark.engine.job import EngineContext, Job
 
 
 class Ticking(Job):
@@ -23,7 +23,7 @@ class Ticking(Job):
     def check(self) -> None:
         self.ticks += 1
         if self.ticks == self.spec.get("fails_after"):
-            raise ArithmeticError("it was told to fail")
+            raise ArithmeticError("it must fail")
 
     @override
     def is_done(self) -> bool:
@@ -42,12 +42,12 @@ class Ticking(Job):
             file.write(f"{self.spec.get('who', '')}{what}\n")
 
 
-def active_jobs(place: EnginePlace, _: dict[str, Any]) -> list[int]:
+def active_jobs(context: EngineContext, _: dict[str, Any]) -> list[int]:
     """The Spark jobs that run now."""
-    return list(place.session.sparkContext.statusTracker().getActiveJobsIds())
+    return list(context.session.sparkContext.statusTracker().getActiveJobsIds())
 
 
-def busy_worker(place: EnginePlace, arguments: dict[str, Any]) -> None:
+def busy_worker(context: EngineContext, arguments: dict[str, Any]) -> None:
     """Keep a Python worker busy for minutes; it says so in a file."""
     told = arguments["file"]
 
@@ -57,13 +57,13 @@ def busy_worker(place: EnginePlace, arguments: dict[str, Any]) -> None:
         time.sleep(600)
         return []
 
-    place.session.sparkContext.parallelize(range(1), 1).mapPartitions(work).collect()
+    context.session.sparkContext.parallelize(range(1), 1).mapPartitions(work).collect()
 
 
-def fail_in_worker(place: EnginePlace, _: dict[str, Any]) -> None:
+def fail_in_worker(context: EngineContext, _: dict[str, Any]) -> None:
     """Raise an error inside a Python worker."""
 
     def work(_: int) -> int:
         raise ValueError("this row is bad")
 
-    place.session.sparkContext.parallelize(range(1), 1).map(work).collect()
+    context.session.sparkContext.parallelize(range(1), 1).map(work).collect()

@@ -1,6 +1,5 @@
 """`caudal connector`: list connectors, and look at one of them."""
 
-from collections.abc import Iterable
 from typing import Annotated, Final
 
 import typer
@@ -9,20 +8,12 @@ from rich.text import Text
 
 from deploy.commands import completion
 from deploy.commands.connector import create, offsets, states
-from deploy.commands.options import (
-    DEFAULT_CONNECT,
-    ConnectOption,
-    ConnectorArgument,
-    ConnectTimeoutOption,
-    Output,
-    OutputOption,
-    connect_client,
-)
-from deploy.terminal.output import done, note, out, print_json, table, waiting
-from deploy.views.connectors import ConnectorSummary, Status, count_states, parts, summarize
+from deploy.commands.options import Commands, ConnectorArgument, Output, OutputOption, WorkerOptions
+from deploy.terminal.output import done, examples, note, out, print_json, table, waiting
+from deploy.views.connectors import count_states, parts, summarize
 from deploy.views.text import plural, printable, trace_summary
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Connectors: create, list, show, status, pause, resume, stop, restart, delete, validate, offsets.",
 )
@@ -36,34 +27,31 @@ _COLOURS: Final = {
 }
 
 
-@app.command(name="list", epilog="Examples:\n\ncaudal connector list\n\ncaudal connector list -o json")
-def list_(
-    *,
-    output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+@app.command(name="list", epilog=examples("caudal connector list", "caudal connector list -o json"))
+def list_(worker: WorkerOptions, *, output: OutputOption = Output.TABLE) -> None:
     """List the connectors: type, states of connector and tasks, worker."""
-    with connect_client(connect, timeout) as client, waiting("asking the worker"):
+    with worker.client() as client, waiting("asking the worker"):
         found = [summarize(name, connector) for name, connector in sorted(client.connectors().items())]
     if output is Output.JSON:
         print_json(found)
     elif found:
-        _print_list(found)
+        rows = []
+        for item in found:
+            counts = [
+                Text(f"{count} {state}", style=_COLOURS.get(state, "")) for state, count in count_states(item.tasks)
+            ]
+            tasks = Text(", ").join(counts) if counts else Text("–", style="dim")
+            class_ = item.class_.rpartition(".")[2]
+            rows.append((item.name, item.type, _state_text(item.state), tasks, item.worker, class_))
+        table("", ["Connector", "Type", "State", "Tasks", "Worker", "Class"], rows)
     else:
         note("no connectors yet; create one:  caudal connector create FILE")
 
 
-@app.command(epilog="Examples:\n\ncaudal connector show orders\n\ncaudal connector show orders -o json > orders.json")
-def show(
-    name: ConnectorArgument,
-    *,
-    output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+@app.command(epilog=examples("caudal connector show orders", "caudal connector show orders -o json > orders.json"))
+def show(worker: WorkerOptions, name: ConnectorArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show how a connector is configured; as JSON it can be given to `create` again."""
-    with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
+    with worker.client() as client, waiting(f"asking about {name}"):
         info = client.info(name)
     if output is Output.JSON:
         print_json(info)
@@ -73,35 +61,44 @@ def show(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal connector status orders\n\n"
-    "caudal connector status orders --trace\n\n"
-    "caudal connector status orders -o json"
+    epilog=examples(
+        "caudal connector status orders",
+        "caudal connector status orders --trace",
+        "caudal connector status orders -o json",
+    )
 )
 def status(
+    worker: WorkerOptions,
     name: ConnectorArgument,
     *,
     trace: Annotated[bool, typer.Option("--trace", "-t", help="Show the whole stack traces.")] = False,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Show the states of a connector and its tasks, and why they failed if they did."""
-    with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
+    with worker.client() as client, waiting(f"asking about {name}"):
         found = client.status(name)
     if output is Output.JSON:
         print_json(found)
-    else:
-        _print_status(found, with_traces=trace)
+        return
+    named = parts(found)
+    why = ["" if trace else trace_summary(part.get("trace")) for _, part in named]
+    rows = [
+        (title, _state_text(part["state"]), part["worker_id"], *([reason] if any(why) else []))
+        for (title, part), reason in zip(named, why, strict=True)
+    ]
+    table(f"{found['name']}  ({found['type']})", ["", "State", "Worker", *(["Why"] if any(why) else [])], rows)
+    for title, part in named if trace else ():
+        if part.get("trace"):
+            out.print(f"[bold]{escape(title)}[/]\n{escape(printable(part['trace'].rstrip()))}\n")
+    if trace and not any(part.get("trace") for _, part in named):
+        note("nothing has failed: there are no traces")
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal connector plugins\n\n"
-    "caudal connector plugins --all\n\n"
-    "caudal connector plugins JdbcSink"
+    epilog=examples("caudal connector plugins", "caudal connector plugins --all", "caudal connector plugins JdbcSink")
 )
 def plugins(
+    worker: WorkerOptions,
     plugin: Annotated[
         str | None,
         typer.Argument(
@@ -116,11 +113,9 @@ def plugins(
         bool, typer.Option("--all", "-a", help="Transforms, predicates and converters, too.")
     ] = False,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the plugins that configurations may name, or the keys of one of them."""
-    with connect_client(connect, timeout) as client, waiting("asking the worker"):
+    with worker.client() as client, waiting("asking the worker"):
         found = client.plugins(connectors_only=not everything) if plugin is None else client.plugin_keys(plugin)
     if output is Output.JSON:
         print_json(found)
@@ -138,17 +133,16 @@ def plugins(
         table(plugin, ["Key", "Type", "Default", "Meaning"], rows)
 
 
-@app.command(epilog="Examples:\n\ncaudal connector topics orders\n\ncaudal connector topics orders --reset")
+@app.command(epilog=examples("caudal connector topics orders", "caudal connector topics orders --reset"))
 def topics(
+    worker: WorkerOptions,
     name: ConnectorArgument,
     *,
     reset: Annotated[bool, typer.Option("--reset", help="Forget them; those still in use are noted again.")] = False,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the topics that a connector has used."""
-    with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
+    with worker.client() as client, waiting(f"asking about {name}"):
         if reset:
             client.reset_topics(name)
             done(f"topics of [bold]{escape(name)}[/] forgotten")
@@ -162,34 +156,6 @@ def topics(
         table("", ["Topic"], [(topic,) for topic in found])
     else:
         note(f"{escape(name)} has used no topics yet")
-
-
-def _print_list(found: Iterable[ConnectorSummary]) -> None:
-    rows = []
-    for item in found:
-        counts = [Text(f"{count} {state}", style=_COLOURS.get(state, "")) for state, count in count_states(item.tasks)]
-        tasks = Text(", ").join(counts) if counts else Text("–", style="dim")
-        class_ = item.class_.rpartition(".")[2]
-        rows.append((item.name, item.type, _state_text(item.state), tasks, item.worker, class_))
-    table("", ["Connector", "Type", "State", "Tasks", "Worker", "Class"], rows)
-
-
-def _print_status(status: Status, *, with_traces: bool) -> None:
-    """A connector and its tasks; whole traces below, if they are wanted."""
-    named = parts(status)
-    why = ["" if with_traces else trace_summary(part.get("trace")) for _, part in named]
-    rows = [
-        (title, _state_text(part["state"]), part["worker_id"], *([reason] if any(why) else []))
-        for (title, part), reason in zip(named, why, strict=True)
-    ]
-    table(f"{status['name']}  ({status['type']})", ["", "State", "Worker", *(["Why"] if any(why) else [])], rows)
-    if not with_traces:
-        return
-    for title, part in named:
-        if part.get("trace"):
-            out.print(f"[bold]{escape(title)}[/]\n{escape(printable(part['trace'].rstrip()))}\n")
-    if not any(part.get("trace") for _, part in named):
-        note("nothing has failed: there are no traces")
 
 
 def _state_text(state: str) -> Text:

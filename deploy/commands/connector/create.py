@@ -6,23 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.markup import escape
 
-from deploy.commands.connector.files import ConfigFileArgument, Configuration, read_configuration
-from deploy.commands.options import (
-    DEFAULT_CONNECT,
-    ConnectOption,
-    ConnectTimeoutOption,
-    Output,
-    OutputOption,
-    connect_client,
-)
-from deploy.terminal.output import done, err, failure, print_json, table, waiting
+from deploy.commands.connector.files import ConfigFileArgument, read_configuration
+from deploy.commands.options import Commands, Output, OutputOption, WorkerOptions
+from deploy.terminal.output import done, err, examples, failure, print_json, table, waiting
 from deploy.views.connectors import Problems, Verdict, failures, problems, verdict
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from deploy.clients.connect import ConnectClient
 
-app = typer.Typer()
+app = Commands()
 
 _PAUSE_SECONDS: Final = 0.2
 _STEADY_SECONDS: Final = 1.5
@@ -35,14 +28,16 @@ NameOption = Annotated[
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal connector create orders.json --wait\n\n"
-    "caudal connector create orders.json --replace\n\n"
-    "caudal connector create connect-file-sink.properties --name lines\n\n"
-    "caudal connector show orders -o json | caudal connector create - --connect http://other:8083\n\n"
-    'The JSON is that of Kafka Connect: {"name": ..., "config": {...}}, or the configuration alone.'
+    epilog=examples(
+        "caudal connector create orders.json --wait",
+        "caudal connector create orders.json --replace",
+        "caudal connector create connect-file-sink.properties --name lines",
+        "caudal connector show orders -o json | caudal connector create - --connect http://other:8083",
+        'The JSON is that of Kafka Connect: {"name": ..., "config": {...}}, or the configuration alone.',
+    )
 )
 def create(
+    worker: WorkerOptions,
     file: ConfigFileArgument,
     *,
     name: NameOption = None,
@@ -56,16 +51,23 @@ def create(
         float, typer.Option("--wait-timeout", metavar="SECONDS", min=0.01, help="How long --wait waits.")
     ] = 60.0,
     output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Create a connector from a file; it starts at once."""
+    from deploy.clients.connect import Conflict
+
     wanted = read_configuration(file, name=name)
     if wanted.name is None:
         raise typer.BadParameter("the connector needs a name: add it to the file, or use --name", param_hint="FILE")
-    with connect_client(connect, timeout) as client:
+    with worker.client() as client:
+        is_new = True
         with waiting(f"creating {wanted.name}"):
-            info, is_new = _create(client, wanted, replace=replace)
+            try:
+                info = client.create(wanted.body)
+            except Conflict as error:
+                if not (replace and "already exists" in error.message):
+                    raise
+                is_new = False
+                info = client.put_config(wanted.name, {**wanted.config, "name": wanted.name})
         if output is Output.TABLE:
             done(f"connector [bold]{escape(info['name'])}[/] {'created' if is_new else 'changed'}")
         runs = not wait or _wait_until_running(client, info["name"], seconds=wait_timeout)
@@ -76,18 +78,14 @@ def create(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal connector validate orders.json\n\n"
-    "caudal connector validate - -o json < orders.json\n\n"
-    "The exit code is 0 when the configuration is right, 1 when not: made for continuous integration."
+    epilog=examples(
+        "caudal connector validate orders.json",
+        "caudal connector validate - -o json < orders.json",
+        "The exit code is 0 when the configuration is right, 1 when not: made for continuous integration.",
+    )
 )
 def validate(
-    file: ConfigFileArgument,
-    *,
-    name: NameOption = None,
-    output: OutputOption = Output.TABLE,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
+    worker: WorkerOptions, file: ConfigFileArgument, *, name: NameOption = None, output: OutputOption = Output.TABLE
 ) -> None:
     """Check a configuration, key by key, without creating anything."""
     wanted = read_configuration(file, name=name)
@@ -97,7 +95,7 @@ def validate(
             "connector.class is missing; see the available ones:  caudal connector plugins", param_hint="FILE"
         )
     config = {**wanted.config, "name": wanted.name or "connector"}
-    with connect_client(connect, timeout) as client, waiting("checking"):
+    with worker.client() as client, waiting("checking"):
         found = problems(client.validate(plugin, config), given=config)
     if output is Output.JSON:
         print_json(found)
@@ -107,21 +105,8 @@ def validate(
         raise typer.Exit(1)
 
 
-def _create(client: "ConnectClient", wanted: Configuration, *, replace: bool) -> tuple[dict[str, Any], bool]:
-    """Create or change; also returns whether it is new."""
-    from deploy.clients.connect import Conflict
-
-    assert wanted.name is not None
-    try:
-        return client.create(wanted.body), True
-    except Conflict as error:
-        if not (replace and "already exists" in error.message):
-            raise
-    return client.put_config(wanted.name, {**wanted.config, "name": wanted.name}), False
-
-
 def _wait_until_running(client: "ConnectClient", name: str, *, seconds: float) -> bool:
-    """Wait until all tasks run steadily, one has failed, or the time is over; says how it ended."""
+    """Wait until all tasks run steadily, one has failed, or the time is over, and report the result."""
     from deploy.clients.connect import ConnectorNotFound
 
     deadline = time.monotonic() + seconds
@@ -139,11 +124,6 @@ def _wait_until_running(client: "ConnectClient", name: str, *, seconds: float) -
             if is_steady or found == "failed" or now >= deadline:
                 break
             time.sleep(_PAUSE_SECONDS)
-    _report(name, status, found, seconds=seconds)
-    return found == "running"
-
-
-def _report(name: str, status: dict[str, Any] | None, found: Verdict, *, seconds: float) -> None:
     command = f"caudal connector status {name}"
     if status is None or found == "waiting":
         failure(f"{name} is not running after {seconds:g} s", [f"see its state:  `{command}`"])
@@ -153,6 +133,7 @@ def _report(name: str, status: dict[str, Any] | None, found: Verdict, *, seconds
         for title, reason in failures(status):
             failure(f"{name} {title} has failed: {reason}")
         failure(f"{name} is not running", [f"see the whole trace:  `{command} --trace`"])
+    return found == "running"
 
 
 def _print_problems(found: Problems, *, called: str) -> None:

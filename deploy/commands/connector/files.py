@@ -22,7 +22,7 @@ ConfigFileArgument = Annotated[
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """A connector as a file describes it."""
+    """The description of a connector in a file."""
 
     name: str | None
     config: dict[str, Any]
@@ -31,7 +31,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def body(self) -> dict[str, Any]:
-        """What the worker is asked to create."""
+        """The body of the request that creates it."""
         begin = {"initial_state": self.initial_state, "initial_offsets": self.initial_offsets}
         return {"name": self.name, "config": self.config, **{k: v for k, v in begin.items() if v is not None}}
 
@@ -67,7 +67,7 @@ def parse_configuration(text: str) -> Configuration:
         )
     config = value.get("config")
     if isinstance(config, dict):
-        return _wrapped(value, config)
+        return _parse_wrapped(value, config)
     if any(isinstance(item, (dict, list)) for item in value.values()):
         nested = next(key for key, item in value.items() if isinstance(item, (dict, list)))
         raise ValueError(f"{nested}: values of a configuration are text, numbers or booleans")
@@ -91,7 +91,7 @@ def read_text(file: str) -> str:
     return text
 
 
-def _wrapped(value: dict[str, Any], config: dict[str, Any]) -> Configuration:
+def _parse_wrapped(value: dict[str, Any], config: dict[str, Any]) -> Configuration:
     unknown = sorted(value.keys() - _KNOWN)
     if unknown:
         raise ValueError(

@@ -6,25 +6,18 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_CONNECT,
-    ConnectOption,
-    ConnectorArgument,
-    ConnectTimeoutOption,
-    YesOption,
-    connect_client,
-)
-from deploy.terminal.output import done, note, report_deleted, waiting
+from deploy.commands.options import Commands, ConnectorArgument, WorkerOptions, YesOption
+from deploy.terminal.output import done, examples, note, report_deleted, waiting
 
-app = typer.Typer()
+app = Commands()
 
-PAUSE_EPILOG = "Examples:\n\ncaudal connector pause orders\n\ncaudal connector pause orders invoices"
-RESUME_EPILOG = "Examples:\n\ncaudal connector resume orders"
-STOP_EPILOG = "Examples:\n\ncaudal connector stop orders\n\nthen  caudal connector offsets reset orders"
-RESTART_EPILOG = (
-    "Examples:\n\ncaudal connector restart orders --tasks --only-failed\n\ncaudal connector restart orders --task 0"
+PAUSE_EPILOG = examples("caudal connector pause orders", "caudal connector pause orders invoices")
+RESUME_EPILOG = examples("caudal connector resume orders")
+STOP_EPILOG = examples("caudal connector stop orders", "then  caudal connector offsets reset orders")
+RESTART_EPILOG = examples(
+    "caudal connector restart orders --tasks --only-failed", "caudal connector restart orders --task 0"
 )
-DELETE_EPILOG = "Examples:\n\ncaudal connector delete orders\n\ncaudal connector delete old-1 old-2 --yes"
+DELETE_EPILOG = examples("caudal connector delete orders", "caudal connector delete old-1 old-2 --yes")
 
 ConnectorsArgument = Annotated[
     list[str],
@@ -38,40 +31,26 @@ ConnectorsArgument = Annotated[
 
 
 @app.command(epilog=PAUSE_EPILOG)
-def pause(
-    names: ConnectorsArgument,
-    *,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+def pause(worker: WorkerOptions, names: ConnectorsArgument) -> None:
     """Pause the tasks; they keep their resources and assignments."""
-    _set_target(names, "pause", outcome="is pausing", connect=connect, timeout=timeout)
+    _set_target(worker, names, "pause", outcome="is pausing")
 
 
 @app.command(epilog=RESUME_EPILOG)
-def resume(
-    names: ConnectorsArgument,
-    *,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+def resume(worker: WorkerOptions, names: ConnectorsArgument) -> None:
     """Resume connectors that were paused or stopped."""
-    _set_target(names, "resume", outcome="is resuming", connect=connect, timeout=timeout)
+    _set_target(worker, names, "resume", outcome="is resuming")
 
 
 @app.command(epilog=STOP_EPILOG)
-def stop(
-    names: ConnectorsArgument,
-    *,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+def stop(worker: WorkerOptions, names: ConnectorsArgument) -> None:
     """End the tasks and keep the configuration; offsets can be changed then."""
-    _set_target(names, "stop", outcome="is stopping", connect=connect, timeout=timeout)
+    _set_target(worker, names, "stop", outcome="is stopping")
 
 
 @app.command(epilog=RESTART_EPILOG)
 def restart(
+    worker: WorkerOptions,
     name: ConnectorArgument,
     *,
     tasks: Annotated[bool, typer.Option("--tasks", "-t", help="Restart its tasks too.")] = False,
@@ -79,14 +58,12 @@ def restart(
     task: Annotated[
         int | None, typer.Option("--task", metavar="N", min=0, help="Restart only this task.", show_default=False)
     ] = None,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Restart a connector: alone, with its tasks, or only what has failed."""
     if task is not None and (tasks or only_failed):
         raise typer.BadParameter("either --task N, or --tasks and --only-failed", param_hint="--task")
     shown = f"[bold]{escape(name)}[/]"
-    with connect_client(connect, timeout) as client, waiting(f"restarting {name}"):
+    with worker.client() as client, waiting(f"restarting {name}"):
         if task is not None:
             client.restart_task(name, task)
             done(f"task {task} of {shown} restarts")
@@ -103,20 +80,14 @@ def restart(
 
 
 @app.command(epilog=DELETE_EPILOG)
-def delete(
-    names: ConnectorsArgument,
-    *,
-    yes: YesOption = False,
-    connect: ConnectOption = DEFAULT_CONNECT,
-    timeout: ConnectTimeoutOption = 30.0,
-) -> None:
+def delete(worker: WorkerOptions, names: ConnectorsArgument, *, yes: YesOption = False) -> None:
     """Delete connectors. Their topics and offsets stay."""
     from deploy.clients.connect import ConnectCallError, WorkerUnreachable
 
     if not yes:
         typer.confirm(f"Delete {', '.join(names)}?", abort=True, err=True)
     outcome: dict[str, object | None] = {}
-    with connect_client(connect, timeout) as client, waiting("deleting"):
+    with worker.client() as client, waiting("deleting"):
         for name in names:
             try:
                 outcome[name] = client.delete(name)  # type: ignore[func-returns-value] # None: no error
@@ -128,8 +99,8 @@ def delete(
         raise typer.Exit(1)
 
 
-def _set_target(names: list[str], word: str, *, outcome: str, connect: str, timeout: float) -> None:
-    with connect_client(connect, timeout) as client:
+def _set_target(worker: WorkerOptions, names: list[str], word: str, *, outcome: str) -> None:
+    with worker.client() as client:
         for name in names:
             with waiting(f"{word} {name}"):
                 client.set_target(name, word)

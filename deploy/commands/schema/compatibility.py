@@ -6,24 +6,14 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    registry_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions
 from deploy.terminal.output import done, facts, print_json, waiting
 from deploy.views.compatibility import MEANINGS
 
 if TYPE_CHECKING:
     from schema_registry.client.registry_client import RegistryClient
 
-app = typer.Typer()
+app = Commands()
 
 EPILOG = """Examples:
 
@@ -40,6 +30,7 @@ Levels:
 
 @app.command(epilog=EPILOG)
 def compatibility(
+    registry: RegistryOptions,
     subject: Annotated[
         str | None,
         typer.Argument(
@@ -60,47 +51,43 @@ def compatibility(
     *,
     unset: Annotated[bool, typer.Option("--unset", help="Remove its own level: the general one applies.")] = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Show or change which schemas may follow which."""
     if level is None and subject is not None and subject.upper() in MEANINGS:
         subject, level = None, subject
-    wanted = _level(level)
-    if unset and wanted is not None:
+    if level is not None and level.upper() not in MEANINGS:
+        raise typer.BadParameter(f"{level!r} is not a level; use one of {', '.join(MEANINGS)}", param_hint="LEVEL")
+    if unset and level is not None:
         raise typer.BadParameter("give either a LEVEL or --unset")
     whose = "all subjects" if subject is None else subject
-    client = registry_client(registry, user, properties, client_config, timeout)
-    with client, waiting(f"asking about {whose}"):
-        if wanted is not None:
-            client.set_config(subject, {"compatibility": wanted})
+    with registry.client() as client, waiting(f"asking about {whose}"):
+        if level is not None:
+            client.set_config(subject, {"compatibility": level.upper()})
         elif unset:
             _unset(client, subject)
-        now, is_inherited = _level_now(client, subject)
-    if wanted is not None:
+        own_level = _own_config(client, subject).get("compatibilityLevel")
+        now = str(own_level or client.config(subject).get("compatibilityLevel", ""))
+    if level is not None:
         done(f"the level of [bold]{escape(whose)}[/] is now {now}")
     elif unset:
         done(f"[bold]{escape(whose)}[/] {'follows the level of all' if subject else 'follow the default'} again")
-    _show(subject, now, output=output, is_inherited=is_inherited)
+    meaning = MEANINGS.get(now, "")
+    if output is Output.JSON:
+        print_json({"subject": subject, "level": now, "inherited": own_level is None, "meaning": meaning})
+        return
+    pairs = [("level", now), ("meaning", meaning)]
+    if subject is not None:
+        pairs.append(("set for", "all subjects" if own_level is None else "this subject"))
+    facts("All subjects" if subject is None else f"Subject {subject}", pairs)
 
 
-def _level(text: str | None) -> str | None:
-    if text is None:
-        return None
-    if text.upper() not in MEANINGS:
-        raise typer.BadParameter(f"{text!r} is not a level; use one of {', '.join(MEANINGS)}", param_hint="LEVEL")
-    return text.upper()
-
-
-def _level_now(client: "RegistryClient", subject: str | None) -> tuple[str, bool]:
-    """The level in force, and whether it comes from elsewhere."""
-    own = _own_config(client, subject).get("compatibilityLevel")
-    if own is not None:
-        return str(own), False
-    return str(client.config(subject).get("compatibilityLevel", "")), True
+def _unset(client: "RegistryClient", subject: str | None) -> None:
+    """Remove the level, and keep the rest of the config."""
+    own = _own_config(client, subject)
+    if own.keys() - {"compatibilityLevel"}:
+        client.set_config(subject, {"compatibility": None})
+    elif own:
+        client.delete_config(subject)
 
 
 def _own_config(client: "RegistryClient", subject: str | None) -> dict[str, Any]:
@@ -110,23 +97,3 @@ def _own_config(client: "RegistryClient", subject: str | None) -> dict[str, Any]
         return client.config(subject, default_to_global=False)
     except SchemaNotFound:
         return {}
-
-
-def _unset(client: "RegistryClient", subject: str | None) -> None:
-    """Take the level away and nothing else: a config may hold more."""
-    own = _own_config(client, subject)
-    if own.keys() - {"compatibilityLevel"}:
-        client.set_config(subject, {"compatibility": None})
-    elif own:
-        client.delete_config(subject)
-
-
-def _show(subject: str | None, level: str, *, output: Output, is_inherited: bool) -> None:
-    meaning = MEANINGS.get(level, "")
-    if output is Output.JSON:
-        print_json({"subject": subject, "level": level, "inherited": is_inherited, "meaning": meaning})
-        return
-    pairs = [("level", level), ("meaning", meaning)]
-    if subject is not None:
-        pairs.append(("set for", "all subjects" if is_inherited else "this subject"))
-    facts("All subjects" if subject is None else f"Subject {subject}", pairs)

@@ -8,40 +8,28 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    registry_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions
 from deploy.commands.schema.files import ReferencesOption, TypeOption, read_definition
-from deploy.terminal.output import note, out, print_json, waiting
-from deploy.views.schemas import EXTENSIONS, find_schema, parse_place
+from deploy.terminal.output import examples, note, out, print_json, waiting
+from deploy.views.schemas import EXTENSIONS, find_schema, parse_subject_version
 
 if TYPE_CHECKING:
     from deploy.views.schema_diff import Comparison, Side
     from schema_registry.client.registry_client import RegistryClient
     from schema_registry.formats.schema import SchemaType
 
-app = typer.Typer()
+app = Commands()
 
-EPILOG = """Examples:
-
-caudal schema diff orders-value@1 orders-value@2
-
-caudal schema diff orders-value order.avsc
-
-caudal schema diff orders-value                    (the last two versions)
-
-+ added, - removed, ~ changed, and beside it what the registry says that this breaks:
-backward (new schemas read old records), forward (old schemas read new records), full (both)."""
+EPILOG = examples(
+    "caudal schema diff orders-value@1 orders-value@2",
+    "caudal schema diff orders-value order.avsc",
+    "caudal schema diff orders-value                    (the last two versions)",
+    "+ added, - removed, ~ changed, and beside it what this breaks according to the registry: backward (new schemas "
+    "read old records), forward (old schemas read new records), full (both).",
+)
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+_LINE_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _WAYS = {
     ("backward", True): "{new} reads what was written with {old}",
     ("backward", False): "{new} cannot read all that was written with {old}",
@@ -54,6 +42,7 @@ _WAYS = {
 
 @app.command(epilog=EPILOG)
 def diff(
+    registry: RegistryOptions,
     old: Annotated[
         str,
         typer.Argument(
@@ -76,22 +65,23 @@ def diff(
     schema_type: TypeOption = None,
     reference: ReferencesOption = None,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Show what changed between two schemas, and what that breaks."""
     from deploy.views.schema_diff import compare_schemas
 
-    client = registry_client(registry, user, properties, client_config, timeout)
-    with client, waiting("comparing"):
+    with registry.client() as client, waiting("comparing"):
         compared = compare_schemas(client, *_sides(client, old, new, schema_type, reference))
     if output is Output.JSON:
         _print_json(compared)
+    elif not compared.lines and not compared.changes and not compared.trouble:
+        note(f"{compared.old.name} and {compared.new.name} are the same")
     else:
-        _print(compared)
+        _print_changes(compared)
+        _print_judgements(compared)
+        out.print()
+        for line in compared.lines:
+            colour = "bold" if line.startswith(("+++", "---")) else _LINE_COLOURS.get(line[:1])
+            out.print(f"[{colour}]{escape(line)}[/]" if colour else escape(line))
 
 
 def _sides(
@@ -103,18 +93,18 @@ def _sides(
 ) -> "tuple[Side, Side]":
     from deploy.views.schema_diff import Side
 
-    place = parse_place(old)
+    wanted = parse_subject_version(old)
     if new is None:
-        versions = sorted(client.versions(place.subject))
-        if len(versions) < 2 or place.version is not None:
+        versions = sorted(client.versions(wanted.subject))
+        if len(versions) < 2 or wanted.version is not None:
             raise typer.BadParameter(f"say what to compare {old} with: another version or a file")
-        earlier, latest = (client.version(place.subject, number) for number in versions[-2:])
+        earlier, latest = (client.version(wanted.subject, number) for number in versions[-2:])
         return Side.of(earlier), Side.of(latest)
     is_file = new == "-" or schema_type is not None or Path(new).suffix in EXTENSIONS or Path(new).is_file()
     if not is_file:
-        return Side.of(find_schema(client, place)), Side.of(find_schema(client, parse_place(new)))
+        return Side.of(find_schema(client, wanted)), Side.of(find_schema(client, parse_subject_version(new)))
     definition = read_definition(new, schema_type, references)
-    before = Side.of(find_schema(client, place))
+    before = Side.of(find_schema(client, wanted))
     if not definition.references and before.definition.schema_type is definition.schema_type:
         # A file does not say which schemas it refers to; most likely those of the version before it.
         definition = msgspec.structs.replace(definition, references=before.definition.references)
@@ -135,24 +125,12 @@ def _print_json(compared: "Comparison") -> None:
             "level": compared.level,
             "changes": changes,
             "compatibility": {
-                direction: {
-                    "compatible": judged.is_compatible,
-                    "differences": judged.differences,
-                }
+                direction: {"compatible": judged.is_compatible, "differences": judged.differences}
                 for direction, judged in compared.judgements.items()
             },
             "text": compared.lines,
         }
     )
-
-
-def _print(compared: "Comparison") -> None:
-    if not compared.lines and not compared.changes and not compared.trouble:
-        note(f"{compared.old.name} and {compared.new.name} are the same")
-        return
-    _print_changes(compared)
-    _print_judgements(compared)
-    _print_lines(compared.lines)
 
 
 def _print_changes(compared: "Comparison") -> None:
@@ -174,9 +152,9 @@ def _print_changes(compared: "Comparison") -> None:
 
 
 def _print_judgements(compared: "Comparison") -> None:
-    out.print(f"\n[bold]Compatibility[/]  [dim]the registry's word; level {escape(compared.level)}[/]")
+    out.print(f"\n[bold]Compatibility[/]  [dim]according to the registry; level {escape(compared.level)}[/]")
     if not compared.judgements:
-        out.print("  [dim]at this level the registry judges nothing[/]")
+        out.print("  [dim]at this level the registry checks nothing[/]")
     for direction, judged in compared.judgements.items():
         mark = "[green]✓[/]" if judged.is_compatible else "[red]✗[/]"
         way = _WAYS[direction, judged.is_compatible].format(old=compared.old.name, new=compared.new.name)
@@ -184,11 +162,3 @@ def _print_judgements(compared: "Comparison") -> None:
         for item in judged.differences:
             kind = f"[red]{escape(item.type)}[/]  " if item.type else ""
             out.print(f"      {kind}{escape(item.words)}")
-
-
-def _print_lines(lines: list[str]) -> None:
-    colours = {"+": "green", "-": "red", "@": "cyan"}
-    out.print()
-    for line in lines:
-        colour = "bold" if line.startswith(("+++", "---")) else colours.get(line[:1])
-        out.print(f"[{colour}]{escape(line)}[/]" if colour else escape(line))

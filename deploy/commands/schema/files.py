@@ -69,16 +69,12 @@ def read_definition(file: str, schema_type: SchemaType | None, references: Seque
             "Say --type avro, json or protobuf, or name the file .avsc, .json or .proto",
             param_hint="--type",
         )
-    text = sys.stdin.read(MAX_FILE_BYTES) if file == "-" else _text_of(Path(file))
+    try:
+        if file != "-" and Path(file).stat().st_size > MAX_FILE_BYTES:
+            raise typer.BadParameter(f"{file} has more than {MAX_FILE_BYTES} bytes", param_hint="FILE")
+        text = sys.stdin.read(MAX_FILE_BYTES) if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error}", param_hint="FILE") from None
     if not text.strip():
         raise typer.BadParameter(f"{'stdin' if file == '-' else file} is empty", param_hint="FILE")
     return SchemaDefinition(text, schema_type, tuple(parse_reference(item) for item in references or ()))
-
-
-def _text_of(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise typer.BadParameter(f"{path} has more than {MAX_FILE_BYTES} bytes", param_hint="FILE")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{path} cannot be read: {error}", param_hint="FILE") from None

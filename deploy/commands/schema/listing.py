@@ -5,44 +5,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    registry_client,
-)
-from deploy.terminal.output import facts, note, out, print_json, progress, table, waiting
-from deploy.views.schemas import describe_schema, find_schema, links, name_of, parse_place, pretty
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions
+from deploy.terminal.output import examples, facts, note, out, print_json, progress, table, waiting
+from deploy.views.schemas import describe_schema, find_schema, format_schema, links, parse_subject_version, schema_name
 
 if TYPE_CHECKING:
     from schema_registry.client.models import RegisteredSchema
 
-app = typer.Typer()
+app = Commands()
 
-LIST_EPILOG = """Examples:
+LIST_EPILOG = examples(
+    "caudal schema list",
+    "caudal schema list orders- --versions",
+    "caudal schema list --context staging --deleted -o json",
+)
 
-caudal schema list
-
-caudal schema list orders- --versions
-
-caudal schema list --context staging --deleted -o json"""
-
-SHOW_EPILOG = """Examples:
-
-caudal schema show orders-value
-
-caudal schema show orders-value@2 > order.avsc
-
-caudal schema show --id 7 --references"""
+SHOW_EPILOG = examples(
+    "caudal schema show orders-value",
+    "caudal schema show orders-value@2 > order.avsc",
+    "caudal schema show --id 7 --references",
+)
 
 
 @app.command(name="list", epilog=LIST_EPILOG)
 def list_(
+    registry: RegistryOptions,
     prefix: Annotated[
         str,
         typer.Argument(
@@ -61,18 +48,13 @@ def list_(
         str | None, typer.Option("--context", metavar="NAME", help="Only subjects of a context.", show_default=False)
     ] = None,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """List the subjects with version, id, format and compatibility level."""
     from deploy.views.schemas import list_schemas
 
     if context is not None:
         prefix = f":.{context.strip(':').lstrip('.')}:{prefix}"
-    with registry_client(registry, user, properties, client_config, timeout) as client, progress() as bar:
+    with registry.client() as client, progress() as bar:
         task = bar.add_task("asking the registry", total=None)
         found = list_schemas(
             client,
@@ -97,7 +79,8 @@ def list_(
 
 @app.command(epilog=SHOW_EPILOG)
 def show(
-    place: Annotated[
+    registry: RegistryOptions,
+    version: Annotated[
         str | None,
         typer.Argument(
             metavar="[SUBJECT[@VERSION]]",
@@ -115,58 +98,48 @@ def show(
     ] = False,
     deleted: Annotated[bool, typer.Option("--deleted", help="Show it although it was deleted.")] = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
-    """Print a schema: in colour on a terminal, as it is elsewhere."""
-    if (place is None) == (schema_id is None):
+    """Print a schema: in colour on a terminal, as plain text otherwise."""
+    if (version is None) == (schema_id is None):
         raise typer.BadParameter("say which schema: SUBJECT, SUBJECT@VERSION or --id N")
-    client = registry_client(registry, user, properties, client_config, timeout)
-    with client, waiting("asking the registry"):
-        schema = (
-            client.by_id(schema_id or 0) if place is None else find_schema(client, parse_place(place), deleted=deleted)
-        )
+    with registry.client() as client, waiting("asking the registry"):
+        if version is None:
+            schema = client.by_id(schema_id or 0)
+        else:
+            schema = find_schema(client, parse_subject_version(version), deleted=deleted)
         linked = links(client, schema) if references else {}
     if output is Output.JSON:
         print_json(describe_schema(schema) | linked)
-    elif linked:
-        _show_links(schema, **linked)
-    else:
-        _show_text(schema)
-
-
-def _show_links(
-    schema: "RegisteredSchema", *, reachable: list[dict[str, object]], referenced_by: list[dict[str, object]]
-) -> None:
-    name = name_of(schema)
-    if reachable:
-        rows = [(item["name"], item["subject"], str(item["version"])) for item in reachable]
+        return
+    if not linked:
+        _print_schema(schema)
+        return
+    name = schema_name(schema)
+    if linked["reachable"]:
+        rows = [(item["name"], item["subject"], str(item["version"])) for item in linked["reachable"]]
         table(f"{name} refers to", ["Name", "Subject", "Version #"], rows)
     else:
         note(f"{name} refers to no other schema")
-    if referenced_by:
-        rows = [(item["subject"], str(item["version"]), str(item["id"])) for item in referenced_by]
+    if linked["referenced_by"]:
+        rows = [(item["subject"], str(item["version"]), str(item["id"])) for item in linked["referenced_by"]]
         table(f"{name} is referred to by", ["Subject", "Version #", "Id #"], rows)
     else:
         note(f"no other schema refers to {name}")
 
 
-def _show_text(schema: "RegisteredSchema") -> None:
+def _print_schema(schema: "RegisteredSchema") -> None:
     import sys
 
     from rich.syntax import Syntax
 
-    text = pretty(schema.definition)
+    text = format_schema(schema.definition)
     if not out.is_terminal:
         sys.stdout.write(text + "\n")
         return
     pairs = [("id", str(schema.id)), ("type", str(schema.definition.schema_type))]
     pairs += [("refers to", f"{item.name} = {item.subject}:{item.version}") for item in schema.definition.references]
     pairs += [(key, str(value)) for key, value in (schema.metadata or {}).get("properties", {}).items()]
-    facts(name_of(schema), pairs)
+    facts(schema_name(schema), pairs)
     out.print()
     lexer = "protobuf" if schema.definition.schema_type == "PROTOBUF" else "json"
     out.print(Syntax(text, lexer, theme="ansi_dark", background_color="default").highlight(text))

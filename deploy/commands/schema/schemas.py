@@ -1,23 +1,12 @@
 """`caudal schema`: register, check and delete schemas."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_REGISTRY,
-    Output,
-    OutputOption,
-    RegistryConfigOption,
-    RegistryOption,
-    RegistryPropertiesOption,
-    RegistryTimeoutOption,
-    UserOption,
-    YesOption,
-    registry_client,
-)
+from deploy.commands.options import Commands, Output, OutputOption, RegistryOptions, YesOption
 from deploy.commands.schema import compatibility, diff, listing
 from deploy.commands.schema.files import (
     FileArgument,
@@ -27,27 +16,26 @@ from deploy.commands.schema.files import (
     TypeOption,
     read_definition,
 )
-from deploy.terminal.output import done, err, failure, note, print_json, steps, waiting
-from deploy.views.compatibility import MEANINGS, Judgement, ask, level_of, read_judgement
-from deploy.views.schemas import Place, parse_place
+from deploy.terminal.output import done, err, examples, failure, note, print_json, steps, waiting
+from deploy.views.compatibility import MEANINGS, Judgement, check_compatibility, level_of, read_judgement
+from deploy.views.schemas import SubjectVersion, parse_subject_version
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
-    from schema_registry.client.models import RegisteredSchema, SchemaDefinition
     from schema_registry.client.registry_client import RegistryClient
 
-app = typer.Typer(
-    no_args_is_help=True, help="Schemas: register, list, show, diff, check, delete, compatibility levels."
-)
+app = Commands(no_args_is_help=True, help="Schemas: register, list, show, diff, check, delete, compatibility levels.")
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal schema register orders-value order.avsc\n\n"
-    "caudal schema register orders-value order.avsc --reference shop.Money=money-value:1\n\n"
-    "caudal schema show orders-value | caudal schema register copies-value - --type avro"
+    epilog=examples(
+        "caudal schema register orders-value order.avsc",
+        "caudal schema register orders-value order.avsc --reference shop.Money=money-value:1",
+        "caudal schema show orders-value | caudal schema register copies-value - --type avro",
+    )
 )
 def register(
+    registry: RegistryOptions,
     subject: SubjectArgument,
     file: FileArgument,
     *,
@@ -59,41 +47,44 @@ def register(
     ] = None,
     normalize: NormalizeOption = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Make a schema the next version of a subject, unless it is one already."""
-
     from core_broker.service.properties import from_assignments
-    from schema_registry.client.errors import IncompatibleSchema
+    from schema_registry.client.errors import IncompatibleSchema, SchemaNotFound
 
     definition = read_definition(file, schema_type, reference)
     described = {"properties": from_assignments(metadata)} if metadata else None
-    with registry_client(registry, user, properties, client_config, timeout) as client:
+    with registry.client() as client:
         try:
             with waiting(f"registering {subject}"):
-                registered, is_new = _register(client, subject, definition, metadata=described, normalize=normalize)
+                try:
+                    before = client.lookup(subject, definition, normalize=normalize).version
+                except SchemaNotFound:
+                    before = None
+                registered = client.register(subject, definition, normalize=normalize, metadata=described)
+                if registered.version is None:  # older registries return only the id
+                    registered = client.lookup(subject, definition, normalize=normalize)
         except IncompatibleSchema as error:
             judged = read_judgement(error.messages, is_compatible=False)
             _report_refusal(subject, file, judged, level=judged.level or level_of(client, subject))
             raise typer.Exit(1) from None
+    is_new = registered.version != before
     if output is Output.JSON:
         print_json({"subject": subject, "version": registered.version, "id": registered.id, "new": is_new})
         return
-    place = f"[bold]{escape(subject)}[/] version [bold]{registered.version}[/], id [bold]{registered.id}[/]"
-    done(f"{place} registered" if is_new else f"{place} exists already")
+    version = f"[bold]{escape(subject)}[/] version [bold]{registered.version}[/], id [bold]{registered.id}[/]"
+    done(f"{version} {'registered' if is_new else 'exists already'}")
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal schema check orders-value order.avsc\n\n"
-    "caudal schema check orders-value order.avsc --version 1 -o json\n\n"
-    "The exit code is 0 when the schema may be registered, 1 when not: made for continuous integration."
+    epilog=examples(
+        "caudal schema check orders-value order.avsc",
+        "caudal schema check orders-value order.avsc --version 1 -o json",
+        "The exit code is 0 when the schema may be registered, 1 when not: made for continuous integration.",
+    )
 )
 def check(
+    registry: RegistryOptions,
     subject: SubjectArgument,
     file: FileArgument,
     *,
@@ -111,19 +102,20 @@ def check(
     reference: ReferencesOption = None,
     normalize: NormalizeOption = False,
     output: OutputOption = Output.TABLE,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Check whether a schema may follow those of a subject, without registering it."""
+    from schema_registry.client.errors import SchemaNotFound
+
     definition = read_definition(file, schema_type, reference)
-    client = registry_client(registry, user, properties, client_config, timeout)
-    with client, waiting(f"asking about {subject}"):
-        judged = ask(client, subject, definition, version=version, normalize=normalize)
+    is_first = False
+    with registry.client() as client, waiting(f"asking about {subject}"):
+        judged = check_compatibility(client, subject, definition, version=version, normalize=normalize)
         level = judged.level or level_of(client, subject)
-        is_first = judged.is_compatible and not _versions(client, subject)
+        if judged.is_compatible:
+            try:
+                is_first = not client.versions(subject)
+            except SchemaNotFound:
+                is_first = True
     if output is Output.JSON:
         answer = {"subject": subject, "compatible": judged.is_compatible, "level": level, "version": judged.version}
         print_json({**answer, "differences": judged.differences})
@@ -138,13 +130,15 @@ def check(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal schema delete orders-value@2\n\n"
-    "caudal schema delete old-value older-value --yes\n\n"
-    "caudal schema delete old-value --permanent"
+    epilog=examples(
+        "caudal schema delete orders-value@2",
+        "caudal schema delete old-value older-value --yes",
+        "caudal schema delete old-value --permanent",
+    )
 )
 def delete(
-    places: Annotated[
+    registry: RegistryOptions,
+    versions: Annotated[
         list[str],
         typer.Argument(
             metavar="SUBJECT[@VERSION]...",
@@ -158,68 +152,37 @@ def delete(
         bool, typer.Option("--permanent", help="Remove for good: records written with it cannot be read any more.")
     ] = False,
     yes: YesOption = False,
-    registry: RegistryOption = DEFAULT_REGISTRY,
-    user: UserOption = None,
-    properties: RegistryPropertiesOption = None,
-    client_config: RegistryConfigOption = None,
-    timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Delete subjects or versions: hidden at first, still readable by id; --permanent removes them for good."""
-
+    from deploy.clients.failures import explain
     from schema_registry.client.errors import ClientError as RegistryError
     from schema_registry.client.errors import NotAllowed, RegistryUnreachable
 
     if not yes:
         how = " for good? Records written with them cannot be read any more" if permanent else ""
-        typer.confirm(f"Delete {', '.join(places)}{how}?", abort=True, err=True)
+        typer.confirm(f"Delete {', '.join(versions)}{how}?", abort=True, err=True)
     failed = False
-    with registry_client(registry, user, properties, client_config, timeout) as client:
-        for place in map(parse_place, places):
+    with registry.client() as client:
+        for item in map(parse_subject_version, versions):
             try:
-                with waiting(f"deleting {place}"):
-                    deleted = _delete(client, place, permanent=permanent)
+                with waiting(f"deleting {item}"):
+                    deleted = _delete(client, item, permanent=permanent)
             except (NotAllowed, RegistryUnreachable):
                 raise
             except RegistryError as error:
                 failed = True
-                _report_not_deleted(client, place, error, permanent=permanent)
+                reason, advice = explain(error)
+                if error.code == 42206:
+                    reason = "other schemas refer to it"
+                    advice = _referrers(client, item, permanent=permanent) or advice
+                failure(f"{item} was not deleted: {reason}", advice)
             else:
-                versions = ", ".join(map(str, deleted))
-                done(f"[bold]{escape(place.subject)}[/] version {versions} deleted{' for good' if permanent else ''}")
+                numbers = ", ".join(map(str, deleted))
+                done(f"[bold]{escape(item.subject)}[/] version {numbers} deleted{' for good' if permanent else ''}")
                 if not permanent:
-                    note(f"still readable by id; for good:  caudal schema delete {escape(str(place))} --permanent")
+                    note(f"still readable by id; for good:  caudal schema delete {escape(str(item))} --permanent")
     if failed:
         raise typer.Exit(1)
-
-
-def _register(
-    client: "RegistryClient",
-    subject: str,
-    definition: "SchemaDefinition",
-    *,
-    metadata: dict[str, Any] | None,
-    normalize: bool,
-) -> "tuple[RegisteredSchema, bool]":
-    """Register; also returns whether that made a new version."""
-    from schema_registry.client.errors import SchemaNotFound
-
-    try:
-        before = client.lookup(subject, definition, normalize=normalize).version
-    except SchemaNotFound:
-        before = None
-    registered = client.register(subject, definition, normalize=normalize, metadata=metadata)
-    if registered.version is None:  # older registries return the id alone
-        registered = client.lookup(subject, definition, normalize=normalize)
-    return registered, registered.version != before
-
-
-def _versions(client: "RegistryClient", subject: str) -> list[int]:
-    from schema_registry.client.errors import SchemaNotFound
-
-    try:
-        return client.versions(subject)
-    except SchemaNotFound:
-        return []
 
 
 def _report_refusal(subject: str, file: str, judged: Judgement, *, level: str) -> None:
@@ -242,46 +205,37 @@ def _report_refusal(subject: str, file: str, judged: Judgement, *, level: str) -
     )
 
 
-def _delete(client: "RegistryClient", place: Place, *, permanent: bool) -> list[int]:
+def _delete(client: "RegistryClient", wanted: SubjectVersion, *, permanent: bool) -> list[int]:
     """Delete; returns the versions. A permanent delete hides them first, as registries demand."""
     from schema_registry.client.errors import SchemaNotFound
 
+    def delete(*, permanent: bool) -> list[int]:
+        if wanted.version is None:
+            return client.delete_subject(wanted.subject, permanent=permanent)
+        return [client.delete_version(wanted.subject, wanted.version, permanent=permanent)]
+
     try:
-        return _delete_once(client, place, permanent=permanent)
+        return delete(permanent=permanent)
     except SchemaNotFound as error:
         if error.code not in (40405, 40407):
             raise
-    _delete_once(client, place, permanent=False)
-    return _delete_once(client, place, permanent=True)
+    delete(permanent=False)
+    return delete(permanent=True)
 
 
-def _delete_once(client: "RegistryClient", place: Place, *, permanent: bool) -> list[int]:
-    if place.version is None:
-        return client.delete_subject(place.subject, permanent=permanent)
-    return [client.delete_version(place.subject, place.version, permanent=permanent)]
-
-
-def _report_not_deleted(client: "RegistryClient", place: Place, error: Any, *, permanent: bool) -> None:
-    from deploy.clients.failures import explain
-
-    reason, steps = explain(error)
-    if error.code == 42206:
-        steps = _referrers(client, place, permanent=permanent) or steps
-        reason = "other schemas refer to it"
-    failure(f"{place} was not deleted: {reason}", steps)
-
-
-def _referrers(client: "RegistryClient", place: Place, *, permanent: bool) -> list[str]:
+def _referrers(client: "RegistryClient", wanted: SubjectVersion, *, permanent: bool) -> list[str]:
     """The schemas that refer to a version and have to be deleted first; if permanently, the deleted ones too."""
     from schema_registry.client.errors import ClientError as RegistryError
 
     steps = []
     try:
-        versions = [place.version] if place.version is not None else client.versions(place.subject, deleted=permanent)
+        versions = (
+            [wanted.version] if wanted.version is not None else client.versions(wanted.subject, deleted=permanent)
+        )
         for version in versions:
-            for schema_id in client.referenced_by(place.subject, version, deleted=permanent):
-                for user in client.versions_of(schema_id, subject=place.subject, deleted=permanent):
-                    name = Place(user.subject, user.version)
+            for schema_id in client.referenced_by(wanted.subject, version, deleted=permanent):
+                for user in client.versions_of(schema_id, subject=wanted.subject, deleted=permanent):
+                    name = SubjectVersion(user.subject, user.version)
                     command = f"caudal schema delete {name}{' --permanent' if permanent else ''}"
                     steps.append(f"{name} (id {schema_id}) refers to it; delete that first:  `{command}`")
     except RegistryError:

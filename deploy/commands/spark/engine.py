@@ -2,64 +2,72 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from deploy.commands.options import Output, OutputOption
-from deploy.commands.spark.options import SparkConfigOption, SparkSetOption, spark_settings
-from deploy.terminal.output import done, facts, failure, note, print_json, table, waiting
+from deploy.commands.options import Commands, Output, OutputOption
+from deploy.commands.spark.options import EngineOptions
+from deploy.terminal.output import done, examples, facts, failure, note, print_json, table, waiting
 from deploy.views.text import size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-app = typer.Typer()
+app = Commands()
 
-STATUS_EPILOG = "Examples:\n\ncaudal spark status\n\ncaudal spark status -o json"
-STOP_EPILOG = (
-    "Examples:\n\ncaudal spark stop\n\n"
-    "A connector that still needs it starts another one at once, with its own settings, and continues where it was."
+STATUS_EPILOG = examples("caudal spark status", "caudal spark status -o json")
+STOP_EPILOG = examples(
+    "caudal spark stop",
+    "A connector that still needs it starts another one at once, with its own settings, and continues where it was.",
 )
-ENGINE_EPILOG = (
-    "Examples:\n\ncaudal spark engine\n\n"
-    "caudal spark engine --set spark.caudal.data.dir=/var/lib/caudal/spark --set spark.driver.memory=4g\n\n"
-    "CAUDAL_SPARK_MASTER=spark://host:7077 caudal spark engine --config connect-distributed.properties\n\n"
-    "A notebook attaches to it with\n\n"
-    "from pyspark.sql import SparkSession\n\n"
-    'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()\n\n'
-    "All settings, with their meaning: streams/SETTINGS.md"
+ENGINE_EPILOG = examples(
+    "caudal spark engine",
+    "caudal spark engine --set spark.caudal.data.dir=/var/lib/caudal/spark --set spark.driver.memory=4g",
+    "CAUDAL_SPARK_MASTER=spark://host:7077 caudal spark engine --config connect-distributed.properties",
+    "A notebook attaches to it with",
+    "from pyspark.sql import SparkSession",
+    'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()',
+    "All settings, with their meaning: streams/SETTINGS.md",
 )
-PREPARE_EPILOG = (
-    "Examples:\n\ncaudal spark prepare\n\n"
-    "Run it once after an installation, and again after an upgrade of Java or PySpark. Java keeps Spark's "
-    "classes in a file of about 240 MB beside the Python packages; engines load them from there."
+PREPARE_EPILOG = examples(
+    "caudal spark prepare",
+    "Run it once after an installation, and again after an upgrade of Java or PySpark. XX",
 )
 _PAUSE_S: Final = 0.1
 
 
 @app.command(epilog=STATUS_EPILOG)
-def status(
-    *, output: OutputOption = Output.TABLE, config: SparkConfigOption = None, settings: SparkSetOption = None
-) -> None:
+def status(options: EngineOptions, *, output: OutputOption = Output.TABLE) -> None:
     """Show whether the engine runs, where, and its jobs; does not start it. The exit code is 1 when it does not run."""
     from streams.spark.engine.client import Engine
 
-    chosen = spark_settings(config, settings)
+    chosen = options.spark_settings()
     engine = Engine.running(chosen)
     if engine is None:
         if output is Output.JSON:
             print_json({"running": False, "data_dir": str(chosen.data_dir)})
         else:
-            note(f"no engine runs in {chosen.data_dir}; it starts when it is needed, or with  caudal spark engine")
+            note(f"no engine runs in {chosen.data_dir}; it starts on first use, or with  caudal spark engine")
         raise typer.Exit(1)
     with engine:
         found: dict[str, Any] = {"running": True, "data_dir": str(chosen.data_dir), **engine.call("info")}
     if output is Output.JSON:
         print_json(found)
         return
-    facts(f"Engine in {chosen.data_dir}", _facts(found))
+    notebooks = f"{found['connect_url']} ({found['notebooks']} open)" if found["connect_url"] else "no endpoint"
+    facts(
+        f"Engine in {chosen.data_dir}",
+        [
+            ("Process", f"{found['pid']}, for {found['uptime_seconds']:.0f} s"),
+            ("Spark", f"{found['spark_version']} on {found['master']}"),
+            ("Memory", f"{size(found['memory_bytes'])} in {found['processes']} processes"),
+            ("Notebooks", notebooks),
+            ("Connections", found["connections"]),
+            ("Warehouse", found["warehouse"]),
+            ("Log", found["log"]),
+        ],
+    )
     if found["jobs"]:
         rows = [
             (name, job["state"], " ".join(f"{key}={value:g}" for key, value in sorted(job["counters"].items())))
@@ -70,18 +78,17 @@ def status(
 
 @app.command(epilog=STOP_EPILOG)
 def stop(
+    options: EngineOptions,
     *,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long it may take to stop.")
     ] = 30.0,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Stop the engine in order, jobs first."""
     from streams.spark.engine.client import Engine
     from streams.spark.engine.folder import EngineFolder
 
-    chosen = spark_settings(config, settings)
+    chosen = options.spark_settings()
     engine = Engine.running(chosen)
     if engine is None:
         note(f"no engine runs in {chosen.data_dir}")
@@ -100,33 +107,23 @@ def stop(
 
 
 @app.command(epilog=ENGINE_EPILOG)
-def engine(*, config: SparkConfigOption = None, settings: SparkSetOption = None) -> None:
-    """Run the engine here until Ctrl-C or SIGTERM, instead of in the background on first need."""
+def engine(options: EngineOptions) -> None:
+    """Run the engine here until Ctrl-C or SIGTERM, instead of in the background on first use."""
     from core_broker.service import logs
     from streams.spark.engine.host import run
 
     logs.configure()
-    raise typer.Exit(run(spark_settings(config, settings), is_background=False))
+    raise typer.Exit(run(options.spark_settings(), is_background=False))
 
 
 @app.command(epilog=PREPARE_EPILOG)
 def prepare() -> None:
-    """Make Spark start faster on this machine: a rehearsal after which Java keeps its classes."""
+    """Make Spark start faster on this machine: start it once, and archive its classes."""
     from streams.spark.engine.class_archive import make_archive
 
-    with waiting("rehearsing with Spark; this takes half a minute"):
+    with waiting("starting Spark once; this takes half a minute"):
         file = make_archive(os.environ)
     done(f"Spark starts faster from now on ({file.stat().st_size // 1_000_000} MB in {file})")
-
-
-def _facts(found: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    yield "Process", f"{found['pid']}, for {found['uptime_seconds']:.0f} s"
-    yield "Spark", f"{found['spark_version']} on {found['master']}"
-    yield "Memory", f"{size(found['memory_bytes'])} in {found['processes']} processes"
-    yield "Notebooks", f"{found['connect_url']} ({found['notebooks']} open)" if found["connect_url"] else "no endpoint"
-    yield "Connections", found["connections"]
-    yield "Warehouse", found["warehouse"]
-    yield "Log", found["log"]
 
 
 def _is_held_by(lock: "Path", pid: int) -> bool:

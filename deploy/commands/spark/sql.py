@@ -1,48 +1,51 @@
 """`caudal spark`: look at the tables that topics have become, and at the Spark that fills them."""
 
+import itertools
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.text import Text
 
-from deploy.commands.options import Output, OutputOption
+from deploy.commands.options import Commands, Output, OutputOption
 from deploy.commands.spark import engine as engine_commands
 from deploy.commands.spark import upkeep
-from deploy.commands.spark.options import (
-    SparkConfigOption,
-    SparkSetOption,
-    SqlOutput,
-    TableArgument,
-    connected,
-    spark_settings,
-)
-from deploy.terminal.output import done, facts, note, out, print_json, table, waiting
-from deploy.views.tables import ago, cell_text, facts_of, is_numeric, rows_as_csv, rows_as_objects
+from deploy.commands.spark.options import EngineOptions, TableArgument
+from deploy.terminal.output import done, examples, facts, note, out, print_json, table, waiting
+from deploy.views.tables import ago, cell_text, describe_table, is_numeric, rows_as_csv, rows_as_objects
 from deploy.views.text import number, plural, printable, size
 
-if TYPE_CHECKING:
-    from streams.spark.engine.client import Engine
 
-app = typer.Typer(
+class SqlOutput(StrEnum):
+    """The format of a statement's rows."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+app = Commands(
     no_args_is_help=True,
     help="Tables in Spark: sql, tables, describe, compact, expire, reload; the engine: status, stop, engine, prepare.",
-    epilog="The engine starts when it is first needed, and ends when it is no longer used. It is shared by all who "
+    epilog="The engine starts on first use, and ends when it is no longer used. It is shared by all clients that "
     "name the same spark.caudal.data.dir: pass the properties file of your Connect worker with --config.",
 )
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    'caudal spark sql "SELECT country, count(*) FROM orders GROUP BY country"\n\n'
-    'caudal spark sql "SELECT * FROM orders ORDER BY _offset DESC" --limit 10 --watch 2\n\n'
-    'caudal spark sql "SELECT * FROM orders" --limit 1000000 --csv > orders.csv\n\n'
-    "caudal spark sql - --json < report.sql\n\n"
-    "caudal spark sql 'SHOW TABLES' --config connect-distributed.properties"
+    epilog=examples(
+        'caudal spark sql "SELECT country, count(*) FROM orders GROUP BY country"',
+        'caudal spark sql "SELECT * FROM orders ORDER BY _offset DESC" --limit 10 --watch 2',
+        'caudal spark sql "SELECT * FROM orders" --limit 1000000 --csv > orders.csv',
+        "caudal spark sql - --json < report.sql",
+        "caudal spark sql 'SHOW TABLES' --config connect-distributed.properties",
+    )
 )
 def sql(
+    options: EngineOptions,
     statement: Annotated[
         str, typer.Argument(metavar="STATEMENT", help="What to run; - reads it from stdin.", show_default=False)
     ],
@@ -59,35 +62,42 @@ def sql(
         float | None,
         typer.Option("--watch", "-w", metavar="SECONDS", min=0.1, help="Run it again every so often, until Ctrl-C."),
     ] = None,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Run a statement of Spark SQL on the tables, also while they fill."""
-    chosen = _output(output, as_json=as_json, as_csv=as_csv)
+    formats = {output} - {SqlOutput.TABLE}
+    formats |= {SqlOutput.JSON} if as_json else set()
+    formats |= {SqlOutput.CSV} if as_csv else set()
+    if len(formats) > 1:
+        raise typer.BadParameter("choose one format only", param_hint="--json, --csv, --output")
+    chosen = formats.pop() if formats else SqlOutput.TABLE
     text = sys.stdin.read() if statement == "-" else statement
     if not text.strip():
         raise typer.BadParameter("the statement is empty", param_hint="STATEMENT")
-    with connected(spark_settings(config, settings)) as engine:
-        _show(_query(engine, text, limit), chosen, is_first=True)
-        while watch is not None:
+    with options.connect() as engine:
+        for run in itertools.count():
+            with waiting("running the statement"):
+                answer = engine.call("sql", statement=text, limit=limit)
+            if run and chosen is SqlOutput.TABLE and answer["columns"] and out.is_terminal:
+                out.clear()
+            _print_answer(answer, chosen)
+            if watch is None:
+                return
             time.sleep(watch)
-            _show(_query(engine, text, limit), chosen, is_first=False)
 
 
-@app.command(epilog="Examples:\n\ncaudal spark tables\n\ncaudal spark tables --database sales -o json")
+@app.command(epilog=examples("caudal spark tables", "caudal spark tables --database sales -o json"))
 def tables(
+    options: EngineOptions,
     *,
     database: Annotated[
         str | None, typer.Option("--database", "-d", help="Those of one database only.", show_default=False)
     ] = None,
     output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """List the tables: how much is in them, and when they last changed."""
     from core_broker.service.clock import SystemClock
 
-    with connected(spark_settings(config, settings)) as engine, waiting("looking at the tables"):
+    with options.connect() as engine, waiting("looking at the tables"):
         found = engine.call("tables", **({} if database is None else {"database": database}))
     if output is Output.JSON:
         print_json(found)
@@ -97,40 +107,26 @@ def tables(
         note("no tables yet; fill one from a topic:  caudal connector create FILE  with connector.class=SparkSink")
 
 
-@app.command(epilog="Examples:\n\ncaudal spark describe orders\n\ncaudal spark describe sales.orders -o json")
-def describe(
-    table: TableArgument,
-    *,
-    output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
-) -> None:
+@app.command(epilog=examples("caudal spark describe orders", "caudal spark describe sales.orders -o json"))
+def describe(options: EngineOptions, name: TableArgument, *, output: OutputOption = Output.TABLE) -> None:
     """Show the columns of a table, where it is, and how much is in it."""
     from core_broker.service.clock import SystemClock
 
-    with connected(spark_settings(config, settings)) as engine, waiting(f"looking at {table}"):
-        found = engine.call("describe", table=table)
+    with options.connect() as engine, waiting(f"looking at {name}"):
+        found = engine.call("describe", table=name)
     if output is Output.JSON:
         print_json(found)
-    else:
-        _print_table(found, now_ms=SystemClock().now_ms())
+        return
+    pairs = describe_table(found, SystemClock().now_ms())
+    title = f"Table {printable(found['name'])}"
+    facts(title, [(key, printable(value) if isinstance(value, str) else value) for key, value in pairs])
+    out.print()
+    partitions = found.get("partitioned_by", [])
+    rows = [(column, type_, "yes" if column in partitions else "") for column, type_ in found["columns"].items()]
+    table("", ["Column", "Type", "Partition"], [[printable(cell) for cell in row] for row in rows])
 
 
-def _output(output: SqlOutput, *, as_json: bool, as_csv: bool) -> SqlOutput:
-    wanted = {*([SqlOutput.JSON] if as_json else []), *([SqlOutput.CSV] if as_csv else [])}
-    wanted |= {output} if output is not SqlOutput.TABLE else set()
-    if len(wanted) > 1:
-        raise typer.BadParameter("choose one format only", param_hint="--json, --csv, --output")
-    return wanted.pop() if wanted else SqlOutput.TABLE
-
-
-def _query(engine: "Engine", statement: str, limit: int) -> dict[str, Any]:
-    with waiting("running the statement"):
-        answer: dict[str, Any] = engine.call("sql", statement=statement, limit=limit)
-    return answer
-
-
-def _show(answer: dict[str, Any], output: SqlOutput, *, is_first: bool) -> None:
+def _print_answer(answer: dict[str, Any], output: SqlOutput) -> None:
     if output is SqlOutput.JSON:
         print_json(rows_as_objects(answer))
     elif output is SqlOutput.CSV:
@@ -138,24 +134,15 @@ def _show(answer: dict[str, Any], output: SqlOutput, *, is_first: bool) -> None:
     elif not answer["columns"]:
         done("done")
     else:
-        if not is_first and out.is_terminal:
-            out.clear()
-        _print_rows(answer)
+        columns = [f"{escape(printable(item['name']))}{'#' if is_numeric(item) else ' '}" for item in answer["columns"]]
+        null = Text("null", style="dim")
+        table("", columns, [[null if value is None else cell_text(value) for value in row] for row in answer["rows"]])
     sys.stdout.flush()
     if answer["truncated"]:
         note(f"only the first {plural(len(answer['rows']), 'row')}; see more with --limit")
 
 
-def _print_rows(answer: dict[str, Any]) -> None:
-    """The rows of a statement as a table, numbers to the right."""
-    columns = [
-        f"{escape(printable(column['name']))}{'#' if is_numeric(column) else ' '}" for column in answer["columns"]
-    ]
-    null = Text("null", style="dim")
-    table("", columns, [[null if value is None else cell_text(value) for value in row] for row in answer["rows"]])
-
-
-def _print_tables(tables: list[dict[str, Any]], *, now_ms: int) -> None:
+def _print_tables(found: list[dict[str, Any]], *, now_ms: int) -> None:
     rows = [
         (
             printable(item["name"]),
@@ -166,19 +153,9 @@ def _print_tables(tables: list[dict[str, Any]], *, now_ms: int) -> None:
             printable(", ".join(item["partitioned_by"])) or "–",
             ago(item["changed_ms"], now_ms=now_ms),
         )
-        for item in tables
+        for item in found
     ]
     table("", ["Table", "Format", "Rows#", "Files#", "Size#", "Partitioned by", "Changed"], rows)
-
-
-def _print_table(found: dict[str, Any], *, now_ms: int) -> None:
-    """One table: what it is, then its columns."""
-    pairs = [(name, printable(value) if isinstance(value, str) else value) for name, value in facts_of(found, now_ms)]
-    facts(f"Table {printable(found['name'])}", pairs)
-    out.print()
-    partitions = found.get("partitioned_by", [])
-    rows = [(name, type_, "yes" if name in partitions else "") for name, type_ in found["columns"].items()]
-    table("", ["Column", "Type", "Partition"], [[printable(cell) for cell in row] for row in rows])
 
 
 app.add_typer(upkeep.app)

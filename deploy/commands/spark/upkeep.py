@@ -7,31 +7,25 @@ from typing import Annotated, Any, Final
 import typer
 from rich.markup import escape
 
-from deploy.commands.options import Output, OutputOption
-from deploy.commands.spark.options import (
-    DryRunOption,
-    SparkConfigOption,
-    SparkSetOption,
-    TableArgument,
-    connected,
-    spark_settings,
-)
-from deploy.terminal.output import done, note, print_json, waiting
+from deploy.commands.options import Commands, Output, OutputOption
+from deploy.commands.spark.options import DryRunOption, EngineOptions, TableArgument
+from deploy.terminal.output import done, examples, note, print_json, waiting
 from deploy.views.text import printable
 
-app = typer.Typer()
+app = Commands()
 
-COMPACT_EPILOG = (
-    "Examples:\n\ncaudal spark compact orders\n\ncaudal spark compact orders --target-size 256m --dry-run\n\n"
-    "Sinks may go on writing meanwhile, and queries reading."
+COMPACT_EPILOG = examples(
+    "caudal spark compact orders",
+    "caudal spark compact orders --target-size 256m --dry-run",
+    "Sinks may go on writing meanwhile, and queries reading.",
 )
-EXPIRE_EPILOG = (
-    "Examples:\n\ncaudal spark expire orders --older-than 30d\n\n"
-    "caudal spark expire orders --older-than 2w --column ordered_at --dry-run"
+EXPIRE_EPILOG = examples(
+    "caudal spark expire orders --older-than 30d",
+    "caudal spark expire orders --older-than 2w --column ordered_at --dry-run",
 )
-RELOAD_EPILOG = (
-    "Examples:\n\ncaudal spark reload orders-to-spark --topic orders --partition 0 --from 1000 --to 2000\n\n"
-    "The connector must run; it goes on with its own reading afterwards."
+RELOAD_EPILOG = examples(
+    "caudal spark reload orders-to-spark --topic orders --partition 0 --from 1000 --to 2000",
+    "The connector must run; it goes on with its own reading afterwards.",
 )
 _SPANS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -39,6 +33,7 @@ _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 @app.command(epilog=COMPACT_EPILOG)
 def compact(
+    options: EngineOptions,
     table: TableArgument,
     *,
     target_size: Annotated[
@@ -46,16 +41,15 @@ def compact(
     ] = "128m",
     dry_run: DryRunOption = False,
     output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Merge many small files into few large ones; the rows stay as they are."""
-    target = size_of(target_size)
-    _run("compact", {"table": table, "target_bytes": target, "dry_run": dry_run}, config, settings, output=output)
+    target = parse_size(target_size)
+    _run(options, "compact", {"table": table, "target_bytes": target, "dry_run": dry_run}, output=output)
 
 
 @app.command(epilog=EXPIRE_EPILOG)
 def expire(
+    options: EngineOptions,
     table: TableArgument,
     *,
     older_than: Annotated[
@@ -67,17 +61,16 @@ def expire(
     ] = None,
     dry_run: DryRunOption = False,
     output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Remove old rows."""
-    arguments: dict[str, Any] = {"table": table, "older_than_ms": age_of(older_than), "dry_run": dry_run}
+    arguments: dict[str, Any] = {"table": table, "older_than_ms": parse_age(older_than), "dry_run": dry_run}
     arguments |= {} if column is None else {"column": column}
-    _run("expire", arguments, config, settings, output=output)
+    _run(options, "expire", arguments, output=output)
 
 
 @app.command(epilog=RELOAD_EPILOG)
 def reload(
+    options: EngineOptions,
     connector: Annotated[
         str, typer.Argument(metavar="CONNECTOR", help="The Spark sink that wrote the records.", show_default=False)
     ],
@@ -87,17 +80,15 @@ def reload(
     start: Annotated[int, typer.Option("--from", metavar="OFFSET", min=0, help="The first offset.")],
     end: Annotated[int, typer.Option("--to", metavar="OFFSET", min=1, help="The offset to stop before.")],
     output: OutputOption = Output.TABLE,
-    config: SparkConfigOption = None,
-    settings: SparkSetOption = None,
 ) -> None:
     """Read a range of a topic again and replace its rows, with the connector's present configuration."""
     if start >= end:
         raise typer.BadParameter(f"--from {start} must be before --to {end}", param_hint="--from")
     arguments = {"connector": connector, "topic": topic, "partition": partition, "start": start, "end": end}
-    _run("reload", arguments, config, settings, output=output)
+    _run(options, "reload", arguments, output=output)
 
 
-def age_of(text: str) -> int:
+def parse_age(text: str) -> int:
     """`30d` in milliseconds."""
     found = re.fullmatch(r"(\d{1,9})\s*([smhdw])", text.strip().lower())
     if found is None or not int(found[1]):
@@ -105,7 +96,7 @@ def age_of(text: str) -> int:
     return int(found[1]) * _SPANS[found[2]]
 
 
-def size_of(text: str) -> int:
+def parse_size(text: str) -> int:
     """`128m` in bytes."""
     found = re.fullmatch(r"(\d{1,12})\s*([kmg]?)b?", text.strip().lower())
     if found is None or not int(found[1]):
@@ -113,10 +104,8 @@ def size_of(text: str) -> int:
     return int(found[1]) * _SIZES[found[2]]
 
 
-def _run(
-    operation: str, arguments: Mapping[str, Any], config: Any, settings: list[str] | None, *, output: Output
-) -> None:
-    with connected(spark_settings(config, settings)) as engine, waiting(f"{operation}: working"):
+def _run(options: EngineOptions, operation: str, arguments: Mapping[str, Any], *, output: Output) -> None:
+    with options.connect() as engine, waiting(f"{operation}: working"):
         result = engine.call(operation, **arguments)
     if output is Output.JSON:
         print_json(result)

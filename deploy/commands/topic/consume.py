@@ -8,46 +8,38 @@ import typer
 
 from deploy.commands import completion
 from deploy.commands.options import (
-    DEFAULT_BOOTSTRAP,
     POSITION_HELP,
-    BootstrapOption,
-    ClientConfigOption,
+    ClusterOptions,
+    Commands,
     Output,
     OutputOption,
     PartitionsOption,
-    PropertiesOption,
-    TimeoutOption,
     TopicArgument,
 )
-from deploy.terminal.output import progress
+from deploy.terminal.output import examples, progress
 
 if TYPE_CHECKING:
     from core_broker.client.consumer import Consumer, TopicPartition
     from core_broker.client.records import IncomingRecord
-    from deploy.views.positions import Position
 
 _BATCH = 500
 _WAIT_MS = 200
 
-EPILOG = """Examples:
+EPILOG = examples(
+    "caudal topic consume orders                          everything up to now",
+    "caudal topic consume orders --from -10 --follow      the last ten of each partition, then whatever comes",
+    "caudal topic consume orders --from 2h --format json  what came in the last two hours, for a program",
+    "caudal topic consume orders --from 2026-11-16T10:30 --partition 0 --count 5",
+    "caudal topic consume orders --format '{offset} {key}'",
+    "caudal topic consume orders --group billing --follow  as a member of a group, committing",
+)
 
-caudal topic consume orders                          everything up to now
-
-caudal topic consume orders --from -10 --follow      the last ten of each partition, then whatever comes
-
-caudal topic consume orders --from 2h --format json  what came in the last two hours, for a program
-
-caudal topic consume orders --from 2026-11-16T10:30 --partition 0 --count 5
-
-caudal topic consume orders --format '{offset} {key}'
-
-caudal topic consume orders --group billing --follow  as a member of a group, committing"""
-
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(epilog=EPILOG)
 def consume(
+    cluster: ClusterOptions,
     topic: TopicArgument,
     *,
     start: Annotated[
@@ -80,16 +72,11 @@ def consume(
         ),
     ] = None,
     output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Read records of a topic: up to its present end, or for ever with --follow."""
     from core_broker.client.consumer import Consumer
     from core_broker.service.clock import SystemClock
-    from deploy.clients.connections import client_settings
-    from deploy.views.positions import parse_position
+    from deploy.views.positions import parse_position, resolve
     from deploy.views.records import formatter
 
     try:
@@ -99,7 +86,7 @@ def consume(
         position = parse_position(start, SystemClock())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    settings = client_settings(bootstrap, properties, client_config, timeout=timeout)
+    settings = cluster.settings()
     follow = follow or position.kind == "end"
     with Consumer(settings, group_id=group, from_beginning=position.kind != "end") as consumer:
         partitions = [index for index in consumer.partitions_of(topic) if not partition or index in partition]
@@ -107,7 +94,13 @@ def consume(
             consumer.subscribe([topic])
             reader = _Reader(consumer, ends={}, follow=follow, commits=True)
         else:
-            starts, ends = _range(consumer, [(topic, index) for index in partitions], position)
+            bounds = {(topic, index): consumer.bounds(topic, index) for index in partitions}
+            timed = consumer.offsets_at(list(bounds), position.value) if position.kind == "time" else {}
+            starts = {
+                item: resolve(position, first=first, end=end, timed=timed.get(item, -1))
+                for item, (first, end) in bounds.items()
+            }
+            ends = {item: end for item, (_, end) in bounds.items()}
             consumer.assign(starts)
             reader = _Reader(consumer, ends=ends, starts=starts, follow=follow)
         reader.run(write, count)
@@ -135,28 +128,28 @@ class _Reader:
 
     def run(self, write: "Callable[[IncomingRecord], str]", count: int | None) -> None:
         """Print records until there is a reason to stop."""
-
-        # A bar is of use where the records themselves cannot be seen passing by.
-        total = count or sum(self._ends[place] - start for place, start in self._starts.items())
+        # A progress bar helps only if the records themselves are not on the screen.
+        total = count or sum(self._ends[item] - start for item, start in self._starts.items())
         with progress(visible=not sys.stdout.isatty() and not self._follow) as bar:
             task = bar.add_task("reading", total=total or None)
             while not self._is_done(count):
                 wanted = _BATCH if count is None else min(_BATCH, count - self.read)
                 records = self._consumer.read(wanted, timeout_ms=_WAIT_MS)
-                if not self._follow:  # what came after the reading began is left out
-                    records = [item for item in records if item.offset < self._ends.get(_place(item), item.offset + 1)]
+                if not self._follow:  # leave out what has arrived since the start
+                    records = [
+                        item
+                        for item in records
+                        if item.offset < self._ends.get((item.topic, item.partition), item.offset + 1)
+                    ]
                 for record in records:
                     sys.stdout.write(write(record) + "\n")
                 sys.stdout.flush()
-                self._account(records)
+                self.read += len(records)
+                positions = {(record.topic, record.partition): record.offset + 1 for record in records}
+                self._next.update(positions)
+                if self._commits and positions:
+                    self._consumer.commit(positions)
                 bar.update(task, completed=self.read)
-
-    def _account(self, records: "list[IncomingRecord]") -> None:
-        self.read += len(records)
-        positions = {_place(record): record.offset + 1 for record in records}
-        self._next.update(positions)
-        if self._commits and positions:
-            self._consumer.commit(positions)
 
     def _is_done(self, count: int | None) -> bool:
         if count is not None and self.read >= count:
@@ -166,33 +159,14 @@ class _Reader:
         if self._commits:
             assigned = set(self._consumer.assigned())
             return bool(assigned) and assigned <= self._consumer.ended
-        # The last offsets may hold no record at all: transaction markers, or what compaction took.
-        return all(self._next[place] >= end or place in self._consumer.ended for place, end in self._ends.items())
+        # The last offsets may have no records: they are transaction markers, or were compacted away.
+        return all(self._next[item] >= end or item in self._consumer.ended for item, end in self._ends.items())
 
 
 def _coloured_line(record: "IncomingRecord") -> str:
-    """A record on a terminal; written by the thousand, so without rich."""
+    """A record for a terminal; without rich, which is too slow for thousands of lines."""
     from deploy.views.records import line_parts
 
     colours = ("\033[2m", "\033[36m", "\033[33m", "", "\033[2m")
     parts = zip(colours, line_parts(record), strict=True)
     return "".join(f"{colour}{part}\033[0m" if colour and part else part for colour, part in parts)
-
-
-def _place(record: "IncomingRecord") -> "TopicPartition":
-    return record.topic, record.partition
-
-
-def _range(
-    consumer: "Consumer", places: "list[TopicPartition]", position: "Position"
-) -> "tuple[dict[TopicPartition, int], dict[TopicPartition, int]]":
-    """Where to begin and where the present end is, by partition."""
-    from deploy.views.positions import resolve
-
-    bounds = {place: consumer.bounds(*place) for place in places}
-    timed = consumer.offsets_at(places, position.value) if position.kind == "time" else {}
-    starts = {
-        place: resolve(position, first=first, end=end, timed=timed.get(place, -1))
-        for place, (first, end) in bounds.items()
-    }
-    return starts, {place: end for place, (_, end) in bounds.items()}

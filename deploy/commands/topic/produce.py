@@ -9,38 +9,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deploy.commands.options import (
-    DEFAULT_BOOTSTRAP,
-    BootstrapOption,
-    ClientConfigOption,
-    Output,
-    OutputOption,
-    PropertiesOption,
-    TimeoutOption,
-    TopicArgument,
-)
-from deploy.terminal.output import done, failure, note, progress
+from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument
+from deploy.terminal.output import done, examples, failure, note, progress
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from core_broker.client.errors import ClientError
     from core_broker.client.records import Delivery, OutgoingRecord
 
-EPILOG = """Examples:
+EPILOG = examples(
+    'caudal topic produce orders "one" "two"',
+    "caudal topic produce orders --key eu-1 --header source=web '{\"id\": 1}'",
+    "caudal topic produce orders --file orders.txt --key-separator :",
+    "caudal topic consume orders --format json | caudal topic produce copy --json",
+)
 
-caudal topic produce orders "one" "two"
-
-caudal topic produce orders --key eu-1 --header source=web '{"id": 1}'
-
-caudal topic produce orders --file orders.txt --key-separator :
-
-caudal topic consume orders --format json | caudal topic produce copy --json"""
-
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(epilog=EPILOG)
 def produce(
+    cluster: ClusterOptions,
     topic: TopicArgument,
     values: Annotated[
         list[str] | None, typer.Argument(metavar="[VALUE]...", help="Records to send; without any, lines of stdin.")
@@ -67,15 +56,10 @@ def produce(
     as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON, as `consume --format json` writes.")] = False,
     null: Annotated[bool, typer.Option("--null", help="Send one record without value (a tombstone).")] = False,
     output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Send records to a topic: the arguments, the lines of a file, or the lines of stdin."""
     from core_broker.client.producer import Producer
     from core_broker.client.records import OutgoingRecord
-    from deploy.clients.connections import client_settings
     from deploy.views.records import parse_headers
 
     if null and values:
@@ -92,22 +76,19 @@ def produce(
         note("type records, one per line; Ctrl-D ends")
     tally = _Tally(print_each=output is Output.JSON)
     with ExitStack() as stack:
-        source = _lines(values, file, stack) if not null else iter(())
-        records = iter([template]) if null else _records(source, template, key_separator, as_json=as_json)
+        if null:
+            records = iter([template])
+        else:
+            opened = stack.enter_context(file.open(encoding="utf-8")) if file and not values else sys.stdin
+            lines = values or (line.rstrip("\r\n") for line in opened)
+            records = _records(lines, template, key_separator, as_json=as_json)
         bar = stack.enter_context(progress(visible=file is not None))
         task = bar.add_task(f"sending to {topic}", total=None)
-        producer = stack.enter_context(Producer(client_settings(bootstrap, properties, client_config, timeout=timeout)))
+        producer = stack.enter_context(Producer(cluster.settings()))
         for record in records:
             producer.send(record, tally.add)
             bar.advance(task)
     tally.report(topic)
-
-
-def _lines(values: list[str] | None, file: Path | None, stack: ExitStack) -> Iterable[str]:
-    if values:
-        return values
-    opened = stack.enter_context(file.open(encoding="utf-8")) if file else sys.stdin
-    return (line.rstrip("\r\n") for line in opened)
 
 
 def _records(
@@ -146,7 +127,7 @@ class _Tally:
         self._failures: list[ClientError] = []
 
     def add(self, outcome: "Delivery | ClientError") -> None:
-        """Take note of one record; called by the producer."""
+        """Count one record; called by the producer."""
         if isinstance(outcome, Exception):
             self._failures.append(outcome)
             return
@@ -154,18 +135,17 @@ class _Tally:
         first, last = self._ranges.get(outcome.partition, (outcome.offset, outcome.offset))
         self._ranges[outcome.partition] = (min(first, outcome.offset), max(last, outcome.offset))
         if self._print_each:
-            place = {"topic": outcome.topic, "partition": outcome.partition, "offset": outcome.offset}
-            sys.stdout.write(json.dumps(place) + "\n")
+            written = {"topic": outcome.topic, "partition": outcome.partition, "offset": outcome.offset}
+            sys.stdout.write(json.dumps(written) + "\n")
 
     def report(self, topic: str) -> None:
         """Say what was sent; raise the first failure."""
-
         if self._count:
-            places = ", ".join(
+            ranges = ", ".join(
                 f"{partition}:{first}" + (f"–{last}" if last > first else "")
                 for partition, (first, last) in sorted(self._ranges.items())
             )
-            done(f"{plural(self._count, 'record')} to [bold]{topic}[/]  [dim]partition:offset {places}[/]")
+            done(f"{plural(self._count, 'record')} to [bold]{topic}[/]  [dim]partition:offset {ranges}[/]")
         elif not self._failures:
             note("nothing to send")
         if self._failures:

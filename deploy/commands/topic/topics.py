@@ -5,22 +5,11 @@ from typing import Annotated
 import typer
 
 from deploy.commands import completion
-from deploy.commands.options import (
-    DEFAULT_BOOTSTRAP,
-    BootstrapOption,
-    ClientConfigOption,
-    Output,
-    OutputOption,
-    PropertiesOption,
-    TimeoutOption,
-    TopicArgument,
-    YesOption,
-    admin,
-)
+from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument, YesOption
 from deploy.commands.topic import consume, produce
-from deploy.terminal.output import done, facts, note, print_json, report_deleted, table, waiting
+from deploy.terminal.output import done, examples, facts, note, print_json, report_deleted, table, waiting
 
-app = typer.Typer(no_args_is_help=True, help="Topics: create, list, describe, alter, delete, produce, consume.")
+app = Commands(no_args_is_help=True, help="Topics: create, list, describe, alter, delete, produce, consume.")
 
 ConfigsOption = Annotated[
     list[str] | None,
@@ -35,11 +24,13 @@ ConfigsOption = Annotated[
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal topic create orders --partitions 6\n\n"
-    "caudal topic create users -c cleanup.policy=compact -c min.cleanable.dirty.ratio=0.1"
+    epilog=examples(
+        "caudal topic create orders --partitions 6",
+        "caudal topic create users -c cleanup.policy=compact -c min.cleanable.dirty.ratio=0.1",
+    )
 )
 def create(
+    cluster: ClusterOptions,
     name: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)],
     *,
     partitions: Annotated[
@@ -50,16 +41,12 @@ def create(
     ] = -1,
     config: ConfigsOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Succeed if it exists already.")] = False,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Create a topic."""
     from core_broker.client.errors import AlreadyExists
     from core_broker.service.properties import from_assignments
 
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     try:
         with waiting(f"creating {name}"):
             client.create_topic(
@@ -73,20 +60,17 @@ def create(
     done(f"topic [bold]{name}[/] created")
 
 
-@app.command(name="list", epilog="Examples:\n\ncaudal topic list\n\ncaudal topic list --all -o json")
+@app.command(name="list", epilog=examples("caudal topic list", "caudal topic list --all -o json"))
 def list_(
+    cluster: ClusterOptions,
     *,
     internal: Annotated[bool, typer.Option("--all", "-a", help="Show the cluster's own topics too.")] = False,
     output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """List the topics, their partitions and how many records they hold."""
     from deploy.views.topics import list_topics
 
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     with waiting("asking the cluster"):
         found = list_topics(client, internal=internal)
     if output is Output.JSON:
@@ -99,23 +83,20 @@ def list_(
         note("no topics yet; create one:  caudal topic create NAME")
 
 
-@app.command(epilog="Examples:\n\ncaudal topic describe orders\n\ncaudal topic describe orders --configs -o json")
+@app.command(epilog=examples("caudal topic describe orders", "caudal topic describe orders --configs -o json"))
 def describe(
+    cluster: ClusterOptions,
     name: TopicArgument,
     *,
     all_configs: Annotated[
         bool, typer.Option("--configs", help="Show all configs, not only those that are set.")
     ] = False,
     output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Show partitions, leaders, offsets and configs of a topic."""
     from deploy.views.topics import describe_topic
 
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     with waiting(f"asking about {name}"):
         topic = describe_topic(client, name, all_configs=all_configs)
     if output is Output.JSON:
@@ -140,11 +121,13 @@ def describe(
 
 
 @app.command(
-    epilog="Examples:\n\n"
-    "caudal topic alter orders --partitions 12\n\n"
-    "caudal topic alter orders -c retention.ms=3600000 --unset cleanup.policy"
+    epilog=examples(
+        "caudal topic alter orders --partitions 12",
+        "caudal topic alter orders -c retention.ms=3600000 --unset cleanup.policy",
+    )
 )
 def alter(
+    cluster: ClusterOptions,
     name: TopicArgument,
     *,
     partitions: Annotated[
@@ -160,10 +143,6 @@ def alter(
             autocompletion=completion.topic_config_names,
         ),
     ] = None,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Give a topic more partitions, or change its configs."""
     from core_broker.service.properties import from_assignments
@@ -171,7 +150,7 @@ def alter(
     changes = from_assignments(config or [])
     if partitions is None and not changes and not unset:
         raise typer.BadParameter("say what to change: --partitions, --config or --unset")
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     with waiting(f"changing {name}"):
         if changes or unset:
             client.alter_configs(name, put=changes, remove=unset or [])
@@ -180,8 +159,9 @@ def alter(
     done(f"topic [bold]{name}[/] changed")
 
 
-@app.command(epilog="Examples:\n\ncaudal topic delete orders\n\ncaudal topic delete old-1 old-2 --yes")
+@app.command(epilog=examples("caudal topic delete orders", "caudal topic delete old-1 old-2 --yes"))
 def delete(
+    cluster: ClusterOptions,
     names: Annotated[
         list[str],
         typer.Argument(
@@ -190,15 +170,11 @@ def delete(
     ],
     *,
     yes: YesOption = False,
-    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
-    properties: PropertiesOption = None,
-    client_config: ClientConfigOption = None,
-    timeout: TimeoutOption = 10.0,
 ) -> None:
     """Delete topics with all their records."""
     if not yes:
         typer.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
-    client = admin(bootstrap, properties, client_config, timeout)
+    client = cluster.admin()
     with waiting("deleting"):
         outcome = client.delete_topics(names)
     if not report_deleted("topic", outcome):

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from streams.spark.tables.model import StagedFile, unpacked_schema
+from streams.spark.tables.model import StagedFile, unpack_schema
 
 ENTRY: Final = "entry"
 ENTRY_SCHEMA: Final = pa.schema([pa.field(ENTRY, pa.string())])
@@ -33,7 +33,7 @@ class WrittenRows(msgspec.Struct, frozen=True, kw_only=True, tag="rows"):
     @property
     def schema(self) -> pa.Schema:
         """The schema of the rows."""
-        return unpacked_schema(self.schema_bytes)
+        return unpack_schema(self.schema_bytes)
 
 
 class WrittenRecords(msgspec.Struct, frozen=True, kw_only=True, tag="letters"):

@@ -11,7 +11,7 @@ import pyarrow.ipc
 from core_broker.client.records import OutgoingRecord
 from streams.spark.commits.entries import WrittenRecords
 from streams.spark.commits.executor_files import open_input, open_output
-from streams.spark.files import joined
+from streams.spark.files import join_path
 
 _BATCH: Final = 1000
 _SCHEMA: Final = pa.schema([pa.field("letter", pa.binary())])
@@ -19,7 +19,7 @@ _SCHEMA: Final = pa.schema([pa.field("letter", pa.binary())])
 
 def stage_records(records: Sequence[OutgoingRecord], folder: str) -> WrittenRecords:
     """Write records into a file of their own."""
-    path = joined(folder, f"{uuid.uuid4().hex}.letters")
+    path = join_path(folder, f"{uuid.uuid4().hex}.letters")
     with open_output(path) as stream, pa.ipc.new_file(stream, _SCHEMA) as writer:
         for start in range(0, len(records), _BATCH):
             data = [msgspec.msgpack.encode(record) for record in records[start : start + _BATCH]]

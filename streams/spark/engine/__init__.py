@@ -1,1 +1,1 @@
-"""The engine: one process with one Spark session that everybody who names its folder shares, and its client."""
+"""The engine: one process with one Spark session, shared by all clients that name its folder; and its client."""

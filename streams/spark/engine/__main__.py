@@ -11,7 +11,7 @@ BACKGROUND = "--background"
 
 
 def main(arguments: list[str]) -> int:
-    """Read the settings and be the engine; in the background it ends when nobody needs it."""
+    """Read the settings and run the engine; in the background it ends when it is no longer used."""
     parsed = parse_arguments([argument for argument in arguments if argument != BACKGROUND])
     if parsed is None:
         usage = "usage: python -m streams.spark.engine [--config FILE] [--set key=value]... [--background]\n"

@@ -1,7 +1,7 @@
-"""Lets Spark start sooner: Java keeps the classes that it needs in a file, checked and laid out as they are in memory.
+"""Java's archive of Spark's classes (class data sharing), with which Spark starts sooner.
 
-The file belongs to an installation and to one Java: whoever installs makes it, every engine uses it. Java itself looks
-whether it still fits, and does without it when it does not.
+The file belongs to an installation and one Java: `caudal spark prepare` writes it, every engine uses it. Java itself
+checks whether it still fits, and goes on without it if not.
 """
 
 import hashlib
@@ -23,28 +23,28 @@ _TAIL_LINES: Final = 8
 
 
 def archive_file(environment: Mapping[str, str]) -> Path:
-    """Where the classes of this installation's Spark are kept for the Java that it would run on."""
+    """The archive of this installation's Spark for the Java that it would run on."""
     spec = importlib.util.find_spec("pyspark")
     spark = spec.origin if spec is not None else None
-    of = f"{java_path(environment).resolve()}\n{spark}"
-    return Path(sys.prefix) / "var" / "caudal" / f"spark-{hashlib.sha256(of.encode()).hexdigest()[:16]}.jsa"
+    identity = f"{java_path(environment).resolve()}\n{spark}"
+    return Path(sys.prefix) / "var" / "caudal" / f"spark-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
 
 
 def archive_options(file: Path) -> list[str]:
-    """What makes Java use it; nothing while there is none."""
+    """Java's options to use it; none while there is no archive."""
     if not file.is_file():
         return []
-    # It would tell each time why it does without a file that does not fit any more.
+    # Without these, Java prints at every start why it cannot use an outdated archive.
     return [f'"-XX:SharedArchiveFile={file}"', "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 def recording_options(file: Path) -> list[str]:
-    """What makes Java write it at its end; until then it compiles quickly rather than well, as it will not run long."""
+    """Java's options to write it on exit, and to compile quickly rather than well, because it does not run long."""
     return [f'"-XX:ArchiveClassesAtExit={file}"', "-XX:TieredStopAtLevel=1", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 def make_archive(environment: Mapping[str, str]) -> Path:
-    """Start Spark once, let it do a little of everything, and keep its classes; raises `EngineUnavailable`."""
+    """Start Spark once, let it do a little of everything, and archive its classes; raises `EngineUnavailable`."""
     find_java(environment)
     file = archive_file(environment)
     try:
@@ -53,10 +53,10 @@ def make_archive(environment: Mapping[str, str]) -> Path:
             made = Path(folder) / "classes.jsa"
             _rehearse(Path(folder), made, environment)
             with made.open("rb") as written:
-                os.fsync(written.fileno())  # Java looks whether it fits, not whether it is whole
+                os.fsync(written.fileno())  # Java checks whether it fits, not whether it is complete
             made.replace(file)
     except OSError as error:
-        raise EngineUnavailable(f"Spark's classes cannot be kept in {file.parent}: {error}") from error
+        raise EngineUnavailable(f"Spark's classes cannot be stored in {file.parent}: {error}") from error
     return file
 
 
@@ -73,4 +73,5 @@ def _rehearse(folder: Path, made: Path, environment: Mapping[str, str]) -> None:
             raise EngineUnavailable(f"Spark's rehearsal did not end within {_REHEARSAL_TIMEOUT_S:.0f} s") from None
     if code != 0 or not made.is_file():
         said = "\n".join(output.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
-        raise EngineUnavailable(f"Java {find_java(environment).version} kept no classes; the rehearsal said:\n{said}")
+        java = find_java(environment).version
+        raise EngineUnavailable(f"Java {java} did not archive Spark's classes; its output ends with:\n{said}")

@@ -1,4 +1,4 @@
-"""How others use the engine: it is started on first need, shared with all who name the same folder, and outlives none.
+"""The client of the engine, which starts on first use and is shared by everyone who names the same folder.
 
 with Engine.connect(SparkSettings.read(file=None, environment=os.environ)) as engine:
     engine.call("sql", statement="SELECT 1", limit=10)
@@ -31,8 +31,8 @@ from streams.spark.engine.messages import (
     Status,
     Stop,
 )
-from streams.spark.engine.starting import open_channel, started_channel
-from streams.spark.engine.versions import other_keys, own_version
+from streams.spark.engine.starting import connect_or_start, open_channel
+from streams.spark.engine.versions import caudal_version, differing_keys
 from streams.spark.engine.wire import BrokenMessage, Channel
 
 T = TypeVar("T")
@@ -42,16 +42,12 @@ _TAKE_OVER_TIMEOUT_S: Final = 150.0
 _PAUSE_S: Final = 0.1
 
 
-def _nobody(_: str) -> None:
-    """Progress that nobody wants to read."""
-
-
 class _HungUp(EngineUnavailable):
-    """The engine ended the connection before it had begun."""
+    """The engine closed the connection before the greeting."""
 
 
 class Engine:
-    """A connection to the engine; jobs that are started over it end with it. Threads may share it."""
+    """A connection to the engine; jobs started over it end with it. Threads may share it."""
 
     def __init__(self, channel: Channel, folder: EngineFolder) -> None:
         self._channel = channel
@@ -60,20 +56,29 @@ class Engine:
         self._lock = threading.Lock()
         self._waiting: dict[int, SimpleQueue[Answer | None]] = {}
         self._is_over = False
-        self.info = self._greeted()
+        self.info = self._greet()
         channel.wait_at_most(None)
         threading.Thread(target=self._receive, name="engine-answers", daemon=True).start()
 
     @classmethod
-    def connect(cls, settings: SparkSettings, *, told: Callable[[str], None] = _nobody) -> Self:
-        """Connect to the engine of the settings' folder, and start it first when there is none.
+    def connect(cls, settings: SparkSettings, *, on_progress: Callable[[str], None] = lambda _: None) -> Self:
+        """Connect to the engine of the settings' folder, and start it first if none runs.
 
-        `told` gets lines of progress. Raises `EngineUnavailable` (or `JavaMissing`) with what to do.
+        `on_progress` gets lines to show. Raises `EngineUnavailable` (or `JavaMissing`) that says what to do.
         """
         folder = EngineFolder(settings.data_dir)
-        engine = cls._connected(settings, folder, told)
-        if keys := other_keys(settings, engine.info.settings):
-            told(f"the engine in {folder.path} was started with another {', '.join(keys)}: stop it to have yours")
+        deadline = time.monotonic() + settings.spark_caudal_start_timeout_ms / 1000
+        engine: Self | None = None
+        while engine is None:
+            try:
+                engine = cls(connect_or_start(settings, on_progress), folder)
+            except _HungUp:
+                # That engine was about to end and took no more connections; wait for the next one.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_S)
+        if keys := differing_keys(settings, engine.info.settings):
+            on_progress(f"the engine in {folder.path} runs with a different {', '.join(keys)}; stop it to apply yours")
         return engine
 
     @classmethod
@@ -86,45 +91,33 @@ class Engine:
         except _HungUp:
             return None
 
-    @classmethod
-    def _connected(cls, settings: SparkSettings, folder: EngineFolder, told: Callable[[str], None]) -> Self:
-        deadline = time.monotonic() + settings.spark_caudal_start_timeout_ms / 1000
-        while True:
-            try:
-                return cls(started_channel(settings, told), folder)
-            except _HungUp:
-                # It was about to end, and does not take anybody any more: the next one will.
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_PAUSE_S)
-
     def call(self, operation: str, **arguments: JSON) -> JSON:
-        """Carry out an operation and give its answer; raises `EngineError`, or `EngineUnavailable` when it is gone.
+        """Carry out an operation and return its answer; raises `EngineError`, or `EngineUnavailable` if it is gone.
 
-        It takes as long as it takes: closing the connection, from any thread, ends it.
+        There is no time-out: close the connection, from any thread, to end the call.
         """
-        return self._asked(Call(operation=operation, arguments=arguments), object, timeout_seconds=None)
+        return self._request(Call(operation=operation, arguments=arguments), object, timeout_seconds=None)
 
     def run(self, name: str, job: str, spec: JSON) -> None:
-        """Start a job that this connection owns: when the connection ends, it is stopped at once.
+        """Start a job that this connection owns: it is stopped as soon as the connection ends.
 
-        A job of that name that another connection owns is stopped first: it was fenced. Returns when the job is about
-        to start; `status` tells what came of it.
+        A job of that name that another connection owns is fenced: it is stopped first. Returns when the job is about
+        to start; `status` says how it went.
         """
-        self._asked(Run(name=name, job=job, spec=spec), None, timeout_seconds=_TAKE_OVER_TIMEOUT_S)
+        self._request(Run(name=name, job=job, spec=spec), None, timeout_seconds=_TAKE_OVER_TIMEOUT_S)
 
     def status(self, name: str) -> JobStatus:
-        """How a job of this connection fares."""
-        return self._asked(Status(name=name), JobStatus, timeout_seconds=_ANSWER_TIMEOUT_S)
+        """The status of a job of this connection."""
+        return self._request(Status(name=name), JobStatus, timeout_seconds=_ANSWER_TIMEOUT_S)
 
     def stop(self, name: str, *, timeout_seconds: float) -> None:
         """Stop a job and return when it has ended; raises `EngineError` of kind `TimeoutError` when it does not."""
         action = Stop(name=name, timeout_seconds=timeout_seconds)
-        self._asked(action, None, timeout_seconds=timeout_seconds + _ANSWER_TIMEOUT_S)
+        self._request(action, None, timeout_seconds=timeout_seconds + _ANSWER_TIMEOUT_S)
 
     def quit(self) -> None:
         """End the engine, with everything in it."""
-        self._asked(Quit(), None, timeout_seconds=_ANSWER_TIMEOUT_S)
+        self._request(Quit(), None, timeout_seconds=_ANSWER_TIMEOUT_S)
 
     def close(self) -> None:
         """End the connection, and with it its jobs."""
@@ -136,9 +129,9 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _greeted(self) -> EngineInfo:
+    def _greet(self) -> EngineInfo:
         try:
-            self._channel.send(Request(number=0, action=Hello(protocol=PROTOCOL, version=own_version())))
+            self._channel.send(Request(number=0, action=Hello(protocol=PROTOCOL, version=caudal_version())))
             answer = self._channel.receive(Answer)
         except ConnectionError:
             answer = None
@@ -147,16 +140,16 @@ class Engine:
             raise EngineUnavailable(f"The engine of {self._folder.path} does not answer: {error}") from error
         if answer is None:
             self.close()
-            raise _HungUp(f"The engine of {self._folder.path} hangs up on everybody; see its log {self._folder.log}")
+            raise _HungUp(f"The engine of {self._folder.path} refuses connections; see its log {self._folder.log}")
         if answer.failure is not None:
             self.close()
             raise EngineUnavailable(
-                f"The engine of {self._folder.path} cannot be used: {answer.failure.message}. It is of another version "
-                f"of Caudal: end its process, which {self._folder.lock} names, and try again."
+                f"The engine of {self._folder.path} cannot be used: {answer.failure.message}. It belongs to another "
+                f"version of Caudal: end its process, whose id is in {self._folder.lock}, and try again."
             )
         return msgspec.json.decode(answer.value, type=EngineInfo)
 
-    def _asked(self, action: Action, kind: type[T] | None, *, timeout_seconds: float | None) -> T:
+    def _request(self, action: Action, kind: type[T] | None, *, timeout_seconds: float | None) -> T:
         number, answers = next(self._numbers), SimpleQueue[Answer | None]()
         with self._lock:
             if self._is_over:
@@ -170,7 +163,7 @@ class Engine:
         except OSError as error:
             raise self._gone() from error
         except Empty:
-            reason = f"The engine of {self._folder.path} does not answer within {timeout_seconds:.0f} s"
+            reason = f"The engine of {self._folder.path} did not answer within {timeout_seconds:.0f} s"
             raise EngineUnavailable(reason) from None
         finally:
             with self._lock:
@@ -182,7 +175,7 @@ class Engine:
         return msgspec.json.decode(answer.value, type=kind)
 
     def _receive(self) -> None:
-        """Hand each answer to the thread that waits for it; all of them, when no more can come."""
+        """Hand each answer to the thread that waits for it; wake all of them once no more can come."""
         try:
             while (answer := self._channel.receive(Answer)) is not None:
                 with self._lock:
@@ -190,7 +183,7 @@ class Engine:
                 if waiting is not None:
                     waiting.put(answer)
         except (OSError, BrokenMessage):
-            pass  # as if it had hung up
+            pass  # as if the engine had hung up
         finally:
             with self._lock:
                 self._is_over = True
@@ -198,4 +191,4 @@ class Engine:
                     waiting.put(None)
 
     def _gone(self) -> EngineUnavailable:
-        return EngineUnavailable(f"The engine of {self._folder.path} is gone; why, its logs there tell")
+        return EngineUnavailable(f"The engine of {self._folder.path} is gone; its logs in that folder say why")

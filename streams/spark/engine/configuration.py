@@ -1,4 +1,4 @@
-"""What Spark is told at its start: our choices, which any property of the operator overrides."""
+"""Spark's configuration: our defaults, which the operator's properties override."""
 
 import os
 import re
@@ -21,50 +21,60 @@ def spark_configuration(
     *,
     connect_port: int | None,
     cores: int,
-    of_classes: Sequence[str] = (),
+    archive_options: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Every property that Spark is started with; `connect_port` is that of Spark Connect, None for none, `of_classes`
-    are Java's options about an archive of classes."""
+    """Every property that Spark is started with.
+
+    `connect_port` is that of Spark Connect, None for none; `archive_options` are Java's, for an archive of classes.
+    """
     given = settings.of_spark()
+    hive = scratch_folder(folder) / "hive"
     ours = {
         "spark.app.name": "caudal",
         "spark.driver.maxResultSize": "512m",
-        "spark.local.dir": str(scratch(folder)),
-        # How long Java and Python wait for each other; on a machine with much else to do 15 s are soon over.
+        "spark.local.dir": str(scratch_folder(folder)),
+        # How long Java and Python wait for each other; on a busy machine the default, 15 s, is soon over.
         "spark.python.authenticate.socketTimeout": "60s",
-        # Tasks of queries that stream must not wait until a long query of a person has ended.
+        # Tasks of streaming queries must not wait for a long interactive query.
         "spark.scheduler.mode": "FAIR",
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # What was written by one session is seen by the others: they may keep a table's files in mind only this long.
+        # How long a session may cache a table's list of files before it sees what others have written.
         "spark.sql.metadataCacheTTLSeconds": "1",
-        # Hive on Derby cannot choose partitions by some types, dates among them: Spark then does it itself.
+        # Hive on Derby cannot filter partitions by some types, dates among them: Spark then does it itself.
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
-        # Types of columns grow as schemas do; Hive would forbid it.
+        "spark.hadoop.hive.exec.local.scratchdir": str(hive),
+        "spark.hadoop.hive.exec.scratchdir": str(hive),
+        # Column types grow as schemas do, which Hive would forbid.
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder.metastore};create=true",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # Delta tables that are read through Python skip files by it.
+        # Lets Delta tables that are read through Python skip files.
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": settings.warehouse,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **_of_the_metastore(folder),
-        **(_of_one_machine(cores) if settings.is_local else {}),
     }
-    return {
-        **ours,
-        **given,
-        "spark.master": master(settings.spark_master, cores=cores),
+    if settings.is_local:
+        ours["spark.driver.bindAddress"] = ours["spark.driver.host"] = _LOOPBACK
+        ours["spark.sql.shuffle.partitions"] = str(max(2 * cores, 4))
+    fixed = {
+        "spark.master": spark_master(settings.spark_master, cores=cores),
         "spark.driver.extraJavaOptions": _java_options(
-            folder, of_classes, given.get("spark.driver.extraJavaOptions", "")
+            folder, archive_options, given.get("spark.driver.extraJavaOptions", "")
         ),
-        **_of_connect(settings, given, port=connect_port),
     }
+    if connect_port is not None:
+        plugins = [name.strip() for name in given.get("spark.plugins", "").split(",") if name.strip()]
+        fixed["spark.plugins"] = ",".join(dict.fromkeys([*plugins, _CONNECT_PLUGIN]))
+        fixed["spark.connect.grpc.binding.address"] = settings.spark_caudal_connect_host
+        fixed["spark.connect.grpc.binding.port"] = str(connect_port)
+    return {**ours, **given, **fixed}
 
 
-def master(given: str, *, cores: int) -> str:
-    """The master as it is given to Spark: in `local[N]` a task is tried again, as on a cluster, when a worker dies."""
+def spark_master(given: str, *, cores: int) -> str:
+    """The master for Spark: in `local[N]` a task is retried when a worker dies, as on a cluster."""
     found = re.fullmatch(r"local(?:\[(\d+|\*)\])?", given)
     if found is None:
         return given
@@ -72,8 +82,8 @@ def master(given: str, *, cores: int) -> str:
     return f"local[{threads},{_TASK_TRIES}]"
 
 
-def scratch(folder: EngineFolder) -> Path:
-    """What Spark and Java keep on disk while they run; emptied at each start, as a killed engine leaves it behind."""
+def scratch_folder(folder: EngineFolder) -> Path:
+    """Spark's and Java's temporary files; emptied at each start, because a killed engine leaves them behind."""
     return folder.path / "scratch"
 
 
@@ -87,7 +97,7 @@ def engine_environment(settings: SparkSettings, inherited: Mapping[str, str], *,
         **kept,
         "PYSPARK_PYTHON": chosen,
         "PYSPARK_DRIVER_PYTHON": python,
-        # A time without a zone is one of UTC everywhere, whatever the machine's zone is.
+        # A time without a zone is in UTC everywhere, whatever the machine's zone is.
         "TZ": "UTC",
         **({"SPARK_LOCAL_IP": _LOOPBACK} if settings.is_local else {}),
     }
@@ -101,7 +111,7 @@ def python_path(package_root: Path, given: str, *, directory: Path) -> str:
 
 
 def logging_properties(folder: EngineFolder) -> str:
-    """Log4j's configuration: warnings go to a file that does not grow without end, nothing to the console."""
+    """Log4j's configuration: warnings go to a file of bounded size, nothing to the console."""
     return f"""status = error
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -116,7 +126,7 @@ appender.file.policies.size.type = SizeBasedTriggeringPolicy
 appender.file.policies.size.size = {_LOG_BYTES}
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 1
-# Said at every start, and nothing to do about.
+# Warnings of every start that need no action.
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 logger.metastore.name = org.apache.hadoop.hive.metastore
@@ -132,42 +142,14 @@ logger.database.level = error
 """
 
 
-def _of_one_machine(cores: int) -> dict[str, str]:
-    return {
-        "spark.driver.bindAddress": _LOOPBACK,
-        "spark.driver.host": _LOOPBACK,
-        "spark.sql.shuffle.partitions": str(max(2 * cores, 4)),
-    }
-
-
-def _of_the_metastore(folder: EngineFolder) -> dict[str, str]:
-    temporary = scratch(folder) / "hive"
-    return {
-        "spark.hadoop.hive.exec.local.scratchdir": str(temporary),
-        "spark.hadoop.hive.exec.scratchdir": str(temporary),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder.metastore};create=true",
-    }
-
-
-def _of_connect(settings: SparkSettings, given: Mapping[str, str], *, port: int | None) -> dict[str, str]:
-    if port is None:
-        return {}
-    plugins = [name.strip() for name in given.get("spark.plugins", "").split(",") if name.strip()]
-    return {
-        "spark.plugins": ",".join(dict.fromkeys([*plugins, _CONNECT_PLUGIN])),
-        "spark.connect.grpc.binding.address": settings.spark_caudal_connect_host,
-        "spark.connect.grpc.binding.port": str(port),
-    }
-
-
-def _java_options(folder: EngineFolder, of_classes: Sequence[str], given: str) -> str:
+def _java_options(folder: EngineFolder, archive_options: Sequence[str], given: str) -> str:
     values = {
         "derby.stream.error.file": folder.path / "derby.log",
         "derby.system.home": folder.path,
-        "java.io.tmpdir": scratch(folder),
+        "java.io.tmpdir": scratch_folder(folder),
         "log4j2.configurationFile": folder.path / "log4j2.properties",
         "user.timezone": "UTC",
     }
-    # Without memory nothing that runs in it can be trusted any more: it ends, and is started again by whoever needs it.
-    ours = ["-XX:+ExitOnOutOfMemoryError", *(f'"-D{name}={value}"' for name, value in values.items()), *of_classes]
-    return " ".join([*ours, given]).strip()
+    # A Java that ran out of memory cannot be trusted any more: it exits, and the next client starts another engine.
+    ours = ["-XX:+ExitOnOutOfMemoryError", *(f'"-D{name}={value}"' for name, value in values.items())]
+    return " ".join([*ours, *archive_options, given]).strip()

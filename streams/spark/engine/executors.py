@@ -1,4 +1,4 @@
-"""Executors on other machines: our packages are brought to them, and it is checked that they can run them."""
+"""Executors on other machines: sends them our packages, and checks that they can run them."""
 
 import logging
 import re
@@ -32,28 +32,25 @@ LIBRARIES: Final = {
 _DISCOVERY: Final = Path("streams") / "spark" / "discovery"
 _GROUP: Final = "caudal-check-of-executors"
 _SUFFIXES: Final = {".py", ".json", ".proto", ".avsc", ".typed"}
-_TOLD_MAX: Final = 10
+_PROBLEMS_MAX: Final = 10
 
 Finding = tuple[str, str, tuple[str, ...]]
-"""A host, the version of its Python, and the libraries that it lacks."""
+"""A host, its Python version, and the libraries that it lacks."""
 
 
-def bring_packages(session: "SparkSession", root: Path, target: Path) -> None:
-    """Make our packages part of the path of every Python worker, wherever it runs."""
-    session.sparkContext.addPyFile(str(packed(root, target)))
-
-
-def packed(root: Path, target: Path) -> Path:
-    """A zip of our packages; data sources that every session finds lie at its top."""
+def zip_packages(root: Path, target: Path) -> Path:
+    """A zip of our packages; the data sources that every session discovers are at its top."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in PACKAGES:
-            _add(archive, root / package, below=root)
-        _add(archive, root / _DISCOVERY, below=root / _DISCOVERY)
+        folders = [*((root / package, root) for package in PACKAGES), (root / _DISCOVERY, root / _DISCOVERY)]
+        for folder, below in folders:
+            for path in sorted(folder.rglob("*")):
+                if path.suffix in _SUFFIXES and "__pycache__" not in path.parts:
+                    archive.write(path, path.relative_to(below))
     return target
 
 
 def check_executors(session: "SparkSession", *, timeout_seconds: float) -> None:
-    """Run a small job; raises `EngineUnavailable` when nobody takes it, or when Python there is not as it must be."""
+    """Run a small job; raises `EngineUnavailable` if no executor takes it, or if Python there does not fit."""
     context = session.sparkContext
     tasks = max(2 * context.defaultParallelism, 8)
     stop = threading.Timer(timeout_seconds, context.cancelJobGroup, args=[_GROUP])
@@ -63,41 +60,39 @@ def check_executors(session: "SparkSession", *, timeout_seconds: float) -> None:
         context.setJobGroup(_GROUP, "check of the executors", interruptOnCancel=True)
         found = context.parallelize(range(tasks), tasks).mapPartitions(_findings).collect()
     except Exception as error:
-        raise EngineUnavailable(
-            _explained(error, master=str(context.master), timeout_seconds=timeout_seconds)
-        ) from error
+        raise EngineUnavailable(_explain(error, master=str(context.master), timeout_seconds=timeout_seconds)) from error
     finally:
         stop.cancel()
         context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type] # None clears it
-    if problems := problems_of(found):
+    if problems := describe_problems(found):
         raise EngineUnavailable("\n".join(problems))
 
 
-def are_missing(session: "SparkSession") -> bool:
-    """Whether work waits and nobody is there to do it; executors that come and go as they are needed are not missed."""
+def executors_missing(session: "SparkSession") -> bool:
+    """Whether work waits and there is no executor for it; without work, a cluster may well have none."""
     context = session.sparkContext
     if not context.statusTracker().getActiveJobsIds():
         return False
-    with_driver = context._jsc.sc().statusTracker().getExecutorInfos()  # noqa: SLF001 - Python's tracker does not tell
+    with_driver = context._jsc.sc().statusTracker().getExecutorInfos()  # noqa: SLF001 - Python's tracker lacks it
     return len(with_driver) <= 1
 
 
-def nobody_works(master: str, seconds: float) -> str:
-    """What to look at when a cluster takes no work."""
+def no_executor_message(master: str, seconds: float) -> str:
+    """What to check when a cluster takes no work."""
     return (
-        f"No executor of {master} took work within {seconds:.0f} s: see whether it has workers with free cores and "
-        "memory (spark.executor.memory, spark.cores.max), and whether they can reach this machine (spark.driver.host)."
+        f"No executor of {master} took work within {seconds:.0f} s: check that it has workers with free cores and "
+        "memory (spark.executor.memory, spark.cores.max), and that they can reach this machine (spark.driver.host)."
     )
 
 
-def problems_of(findings: Iterable[Finding]) -> list[str]:
-    """What to install where, in words."""
+def describe_problems(findings: Iterable[Finding]) -> list[str]:
+    """What to install on which host."""
     problems = []
     for host, version, missing in sorted(set(findings)):
         if missing:
             names = " ".join(LIBRARIES.get(module, module) for module in missing)
             problems.append(f"Executors on {host} (Python {version}) lack libraries; run there:  pip install {names}")
-    return problems[:_TOLD_MAX]
+    return problems[:_PROBLEMS_MAX]
 
 
 def _findings(_: Iterable[int]) -> Iterator[Finding]:
@@ -117,22 +112,16 @@ def _findings(_: Iterable[int]) -> Iterator[Finding]:
     yield socket.gethostname(), platform.python_version(), tuple(missing)
 
 
-def _explained(error: Exception, *, master: str, timeout_seconds: float) -> str:
+def _explain(error: Exception, *, master: str, timeout_seconds: float) -> str:
     text = str(error)
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
     if "PYTHON_VERSION_MISMATCH" in text or "Python in worker has different version" in text:
         return (
-            f"Executors of {master} run another Python than {ours}, which the engine runs: install Python {ours} there "
-            "and name it with spark.pyspark.python."
+            f"The engine runs Python {ours}, and executors of {master} another version: install Python {ours} there "
+            "and set spark.pyspark.python to its path."
         )
     if "cancelled" in text.lower() or "canceled" in text.lower():
-        return nobody_works(master, timeout_seconds)
+        return no_executor_message(master, timeout_seconds)
     if found := re.search(r'Cannot run program "([^"]*)"', text):
-        return f"Executors of {master} have no Python at {found[1]}: say where it is with spark.pyspark.python."
+        return f"Executors of {master} have no Python at {found[1]}: set spark.pyspark.python to its path."
     return f"Executors of {master} cannot run Python: {text[:1000]}"
-
-
-def _add(archive: zipfile.ZipFile, folder: Path, *, below: Path) -> None:
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in _SUFFIXES and "__pycache__" not in path.parts:
-            archive.write(path, path.relative_to(below))

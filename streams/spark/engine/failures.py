@@ -1,4 +1,4 @@
-"""Errors as people read them: what Spark says about a statement, without plans and Java's stack."""
+"""Errors for people: what Spark says about a statement, without plans and Java's stack."""
 
 import re
 from typing import Final
@@ -12,29 +12,18 @@ _END = re.compile(r"\n\s*(?:'?[A-Z]\w+ \[|'?[A-Z]\w+\n\+- |\+- |:- |at [\w.$]+\(
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 
 
-def failure_of(error: BaseException) -> Failure:
-    """What a client is told about an error."""
-    return Failure(kind=_kind(error), message=readable(error))
+def to_failure(error: BaseException) -> Failure:
+    """An error as clients get it."""
+    return Failure(kind=str(getattr(error, "kind", None) or type(error).__name__), message=error_message(error))
 
 
-def readable(error: BaseException) -> str:
-    """The message of an error: short, in words, with the name of Spark's error condition where there is one."""
-    text = _text(error)
+def error_message(error: BaseException) -> str:
+    """A short message of an error, with the name of Spark's error condition where there is one."""
+    text = str(getattr(error, "desc", None) or getattr(error, "_desc", None) or error)
+    # When a Python function failed in a worker, its last line says more than all that Spark wraps around it.
+    if "Traceback (most recent call last)" in text and (lines := _PYTHON_ERROR.findall(text)):
+        text = lines[-1]
     if ended := _END.search(text):
         text = text[: ended.start()]
     text = _STATE.sub("", text).strip().rstrip(";").strip()
     return text[:_MESSAGE_CHARACTERS_MAX] or type(error).__name__
-
-
-def _text(error: BaseException) -> str:
-    described = getattr(error, "desc", None) or getattr(error, "_desc", None)
-    text = str(described or error)
-    if "Traceback (most recent call last)" in text:
-        # A Python function failed in a worker: its own last line says more than all that Spark wraps around it.
-        lines = _PYTHON_ERROR.findall(text)
-        return lines[-1] if lines else text
-    return text
-
-
-def _kind(error: BaseException) -> str:
-    return str(getattr(error, "kind", None) or type(error).__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Final, Self
 
 _SOCKET_PATH_BYTES_MAX: Final = 103
-"""What a socket's path may have on every system (107 on Linux)."""
+"""The longest path that a socket may have on every system (107 on Linux)."""
 
 
 class EngineFolder:
@@ -22,36 +22,36 @@ class EngineFolder:
         self.output = path / "output.log"
         self.metastore = path / "metastore_db"
         self.state = path / "queries"
-        self._socket_told = path / "engine.socket-path"
+        self._socket_note = path / "engine.socket-path"
 
     def create(self) -> Self:
-        """Make the folder, for its owner alone."""
+        """Create the folder, accessible to its owner only."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self
 
     @property
     def socket(self) -> Path:
-        """Where the engine is reached: in the folder, or where a note in it says when that path would be too long."""
+        """The engine's socket: in the folder, or where a note in the folder says if that path would be too long."""
         near = self.path / "engine.sock"
         if len(os.fsencode(near)) <= _SOCKET_PATH_BYTES_MAX:
             return near
         try:
-            return Path(self._socket_told.read_text(encoding="utf-8").strip())
+            return Path(self._socket_note.read_text(encoding="utf-8").strip())
         except FileNotFoundError:
             return near
 
     def choose_socket(self) -> Path:
-        """Decide where the engine is reached and leave the note; called by the holder of the lock alone."""
+        """Decide where the socket is and leave the note; called only by the holder of the lock."""
         near = self.path / "engine.sock"
         if len(os.fsencode(near)) <= _SOCKET_PATH_BYTES_MAX:
             return near
         chosen = _short_folder() / f"{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]}.sock"
-        self._socket_told.write_text(str(chosen), encoding="utf-8")
+        self._socket_note.write_text(str(chosen), encoding="utf-8")
         return chosen
 
     def is_locked(self) -> bool:
-        """True when an engine runs, starts or ends here."""
-        lock = FolderLock.taken(self)
+        """True while an engine starts, runs or ends here."""
+        lock = FolderLock.try_acquire(self)
         if lock is None:
             return True
         lock.release()
@@ -59,14 +59,14 @@ class EngineFolder:
 
 
 class FolderLock:
-    """The right to be the engine of a folder; the system takes it back when its holder dies."""
+    """The right to be the engine of a folder; the system releases it when its holder dies."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     @classmethod
-    def taken(cls, folder: EngineFolder) -> Self | None:
-        """Take the lock, or None when another process has it."""
+    def try_acquire(cls, folder: EngineFolder) -> Self | None:
+        """The lock, or None if another process holds it."""
         file = folder.lock.open("a+", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,17 +76,17 @@ class FolderLock:
         return cls(file)
 
     def sign(self, pid: int) -> None:
-        """Leave the holder's process id, for people who look."""
+        """Write the holder's process id into the file."""
         self._file.truncate(0)
         self._file.write(f"{pid}\n")
         self._file.flush()
 
     def fileno(self) -> int:
-        """The file that is locked; whoever inherits it holds the lock as well."""
+        """The file that is locked; a process that inherits it holds the lock as well."""
         return self._file.fileno()
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._file.close()
 
 
@@ -98,5 +98,5 @@ def _short_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise PermissionError(f"{folder} must belong to you alone (mode 0700): somebody else made it")
+        raise PermissionError(f"{folder} must be owned by you, with mode 0700")
     return folder

@@ -1,21 +1,21 @@
-"""What clients and the engine say to each other over its socket: JSON behind its length, each request with a number."""
+"""The messages between clients and the engine: length-prefixed JSON, each request with a number."""
 
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 PROTOCOL: Final = 1
-"""Raised when older and newer programs can no longer understand each other."""
+"""Increased when older and newer programs can no longer understand each other."""
 MESSAGE_BYTES_MAX: Final = 64 << 20
 
 JSON: TypeAlias = Any
-"""Anything that JSON can say: None, booleans, numbers, texts, lists and dictionaries with texts as keys."""
+"""Any JSON value: None, booleans, numbers, strings, lists, and dictionaries with strings as keys."""
 
 JobState: TypeAlias = Literal["starting", "running", "failed", "ended"]
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine tells about itself to whoever connects."""
+    """The engine's description, sent to each client that connects."""
 
     protocol: int
     version: str
@@ -26,17 +26,17 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     warehouse: str
     log: str
     settings: dict[str, str]
-    """Digests of what it was started with: clients can see that theirs are others."""
+    """Digests of its settings: clients can see whether theirs differ."""
     is_background: bool = False
-    """Whether a client has started it on first need; one that is run on purpose takes its place."""
+    """Whether a client started it on first use; one that is started explicitly replaces it."""
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job fares."""
+    """The status of a job."""
 
     state: JobState
     error: str | None = None
-    """The trace of what it failed with."""
+    """The traceback of its failure."""
     error_kind: str | None = None
     """The name of that error's class."""
     counters: dict[str, float] = {}
@@ -50,14 +50,14 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call"):
-    """Carry out an operation; answered with what it returns. When the connection ends, so does its Spark job."""
+    """Carry out an operation; answered with its result. Its Spark job ends with the connection."""
 
     operation: str
     arguments: dict[str, JSON]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, tag="run"):
-    """Start a job that this connection owns, when no other of that name runs any more."""
+    """Start a job that this connection owns, once no other of that name runs."""
 
     name: str
     job: str
@@ -65,7 +65,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag="run"):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, tag="status"):
-    """Tell how a job of this connection fares; answered with `JobStatus`."""
+    """Ask for the status of a job of this connection; answered with `JobStatus`."""
 
     name: str
 
@@ -85,7 +85,7 @@ Action: TypeAlias = Hello | Call | Run | Status | Stop | Quit
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client wants; its number is repeated in the answer."""
+    """A client's request; its number is repeated in the answer."""
 
     number: int
     action: Action
@@ -99,7 +99,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a request."""
+    """The answer to a request."""
 
     number: int
     value: msgspec.Raw = msgspec.Raw(b"null")

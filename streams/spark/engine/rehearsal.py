@@ -1,4 +1,4 @@
-"""`python -m streams.spark.engine.rehearsal FOLDER ARCHIVE`: does what engines do, for Java to keep its classes."""
+"""`python -m streams.spark.engine.rehearsal FOLDER ARCHIVE`: does what engines do while Java archives its classes."""
 
 import sys
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _STATEMENTS: Final = (
 
 
 def main(folder: str, archive: str) -> int:
-    """Start, work, end in order: Java writes the archive when it ends."""
+    """Start, work, and end cleanly: Java writes the archive when it exits."""
     settings = SparkSettings.parse(
         {
             "spark.master": "local[2]",
@@ -38,7 +38,7 @@ def main(folder: str, archive: str) -> int:
     spark = start_spark(settings, EngineFolder(settings.data_dir).create())
     rehearse(spark.session, Path(folder))
     spark.session.stop()
-    assert spark.process.stdin is not None, "Java ends when its input does"
+    assert spark.process.stdin is not None, "Java exits when its input ends"
     spark.process.stdin.close()
     return spark.process.wait(_END_TIMEOUT_S)
 
@@ -49,9 +49,9 @@ def rehearse(session: "SparkSession", folder: Path) -> None:
         session.sql(statement).collect()
     stream = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     query = (
-        stream.mapInArrow(_as_it_is, "timestamp TIMESTAMP, value BIGINT")
+        stream.mapInArrow(_pass_through, "timestamp TIMESTAMP, value BIGINT")
         .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
-        .foreachBatch(_written)
+        .foreachBatch(_save)
         .trigger(availableNow=True)
         .start()
     )
@@ -59,11 +59,11 @@ def rehearse(session: "SparkSession", folder: Path) -> None:
     session.table("rehearsed").count()
 
 
-def _as_it_is(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def _pass_through(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     yield from batches
 
 
-def _written(frame: "DataFrame", _: int) -> None:
+def _save(frame: "DataFrame", _: int) -> None:
     frame.write.mode("append").format("parquet").saveAsTable("rehearsed")
 
 

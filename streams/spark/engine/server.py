@@ -1,4 +1,4 @@
-"""The engine's socket: takes connections, answers their requests, and ends their jobs and calls when they end."""
+"""The engine's socket: accepts connections, answers requests, and ends a connection's jobs and calls with it."""
 
 import contextlib
 import logging
@@ -14,7 +14,7 @@ from typing import Final, Protocol, assert_never
 import msgspec
 
 from streams.errors import EngineError
-from streams.spark.engine.failures import failure_of
+from streams.spark.engine.failures import to_failure
 from streams.spark.engine.jobs import RunningJob
 from streams.spark.engine.messages import (
     JSON,
@@ -25,7 +25,6 @@ from streams.spark.engine.messages import (
     EngineInfo,
     Failure,
     Hello,
-    JobStatus,
     Quit,
     Request,
     Run,
@@ -45,24 +44,24 @@ class Calls(Protocol):
     """Carries out the operations of one connection."""
 
     def carry_out(self, operation: str, arguments: dict[str, JSON]) -> JSON:
-        """Give the answer of an operation."""
+        """Return the answer of an operation."""
         ...
 
     def cancel(self) -> None:
-        """Whoever asked is gone: end what still runs for it."""
+        """The client is gone: end what still runs for it."""
         ...
 
 
 class Services(Protocol):
-    """What the engine does for those who connect."""
+    """What the engine does for its clients."""
 
     @property
     def info(self) -> EngineInfo:
-        """What it tells about itself."""
+        """Its description, sent to each client that connects."""
         ...
 
     def calls(self) -> Calls:
-        """Somebody who carries out the operations of a new connection."""
+        """Carries out the operations of a new connection."""
         ...
 
     def run(self, name: str, job: str, spec: JSON) -> RunningJob:
@@ -75,7 +74,7 @@ class Services(Protocol):
 
 
 class Server:
-    """Listens, and knows who is connected."""
+    """Listens, and keeps track of the connections."""
 
     def __init__(self, path: Path, services: Services) -> None:
         self._services = services
@@ -84,22 +83,22 @@ class Server:
         self._is_closed = False
         self._calls = ThreadPoolExecutor(max_workers=16, thread_name_prefix="call")
         self._controls = ThreadPoolExecutor(max_workers=16, thread_name_prefix="control")
-        self._socket = _listening(path)
+        self._socket = _listen(path)
         threading.Thread(target=self._accept, name="accept", daemon=True).start()
 
     def connections(self) -> int:
-        """How many are connected."""
+        """How many clients are connected."""
         with self._lock:
             return len(self._connections)
 
     def close_unless_used(self) -> bool:
-        """Take no more connections if there are none; whoever comes after this finds nobody and starts anew."""
+        """Accept no more connections if there are none; clients that come later start another engine."""
         with self._lock:
             self._is_closed = not self._connections
             return self._is_closed
 
     def close(self) -> None:
-        """Take no more connections, and end those that are."""
+        """Accept no more connections, and end those that are open."""
         with self._lock:
             self._is_closed = True
             connections = list(self._connections)
@@ -111,14 +110,14 @@ class Server:
         self._calls.shutdown(wait=False, cancel_futures=True)
         self._controls.shutdown(wait=False, cancel_futures=True)
 
-    def left(self, connection: "_Connection") -> None:
+    def forget(self, connection: "_Connection") -> None:
         """A connection has ended."""
         with self._lock:
             self._connections.discard(connection)
 
     def submit(self, action: Action, work: Callable[[], None]) -> None:
-        """Do the work of a request in a thread: those that may take long do not keep the others waiting."""
-        with contextlib.suppress(RuntimeError):  # the engine ends: whoever waits for the answer is hung up on
+        """Do the work of a request in a thread, so that long ones do not hold up the others."""
+        with contextlib.suppress(RuntimeError):  # the engine ends, and closes the connection of the waiting client
             (self._calls if isinstance(action, Call) else self._controls).submit(work)
 
     def _accept(self) -> None:
@@ -157,11 +156,18 @@ class _Connection:
             if self._greet():
                 self._channel.wait_at_most(None)
                 while (request := self._channel.receive(Request)) is not None:
-                    self._take(request)
+                    self._accept(request)
         except (BrokenMessage, OSError) as error:
             log.warning("connection broken", extra={"reason": str(error)})
         finally:
-            self._end()
+            with self._lock:
+                self._is_over = True
+                jobs = list(self._jobs.values())
+            for job in jobs:
+                job.stop_soon()
+            self._channel.close()
+            self._server.forget(self)
+            self._calls.cancel()
 
     def hang_up(self) -> None:
         """End the connection from this side."""
@@ -179,7 +185,7 @@ class _Connection:
         self._answer(request.number, lambda: self._services.info)
         return True
 
-    def _take(self, request: Request) -> None:
+    def _accept(self, request: Request) -> None:
         action = request.action
         if isinstance(action, Hello | Status | Quit):
             self._answer(request.number, lambda: self._do(action))
@@ -203,8 +209,8 @@ class _Connection:
     def _answer(self, number: int, work: Callable[[], JSON]) -> None:
         try:
             answer = Answer(number=number, value=msgspec.Raw(msgspec.json.encode(work())))
-        except Exception as error:  # noqa: BLE001 - whatever fails is told to whoever asked
-            answer = Answer(number=number, failure=failure_of(error))
+        except Exception as error:  # noqa: BLE001 - whatever fails is reported to the client
+            answer = Answer(number=number, failure=to_failure(error))
         self._send(answer)
 
     def _send(self, answer: Answer) -> None:
@@ -224,9 +230,14 @@ class _Connection:
             case Run():
                 return self._run(action)
             case Status():
-                return self._status(action.name)
+                return self._job(action.name).status
             case Stop():
-                return self._stop(action)
+                job = self._job(action.name)
+                job.stop_soon()
+                if not job.wait_until_ended(action.timeout_seconds):
+                    reason = f"job {action.name} did not end within {action.timeout_seconds:g} s"
+                    raise EngineError("TimeoutError", reason)
+                return None
             case Quit():
                 return self._services.quit()
             case _:
@@ -240,15 +251,6 @@ class _Connection:
         if is_over:
             job.stop_soon()
 
-    def _status(self, name: str) -> JobStatus:
-        return self._job(name).status
-
-    def _stop(self, action: Stop) -> None:
-        job = self._job(action.name)
-        job.stop_soon()
-        if not job.wait_until_ended(action.timeout_seconds):
-            raise EngineError("TimeoutError", f"job {action.name} has not ended in {action.timeout_seconds:g} s")
-
     def _job(self, name: str) -> RunningJob:
         with self._lock:
             job = self._jobs.get(name)
@@ -256,19 +258,9 @@ class _Connection:
             raise EngineError("UnknownJob", f"this connection has started no job {name}")
         return job
 
-    def _end(self) -> None:
-        with self._lock:
-            self._is_over = True
-            jobs = list(self._jobs.values())
-        for job in jobs:
-            job.stop_soon()
-        self._channel.close()
-        self._server.left(self)
-        self._calls.cancel()
 
-
-def _listening(path: Path) -> socket.socket:
-    """A socket at a path that only its owner can open; one that a killed engine has left there is replaced."""
+def _listen(path: Path) -> socket.socket:
+    """A socket at a path that only its owner can open; one that a killed engine left behind is replaced."""
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISSOCK(path.lstat().st_mode):
             path.unlink()

@@ -1,12 +1,14 @@
-"""Starts Spark: Java with a classic session on the catalog of the folder, and the endpoint for notebooks."""
+"""Starts Spark: Java with a classic session on the folder's catalog, and the endpoint for notebooks."""
 
 import contextlib
 import logging
+import logging.handlers
 import os
 import shlex
 import shutil
 import socket
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,11 +23,11 @@ from streams.spark.engine.configuration import (
     engine_environment,
     logging_properties,
     python_path,
-    scratch,
+    scratch_folder,
     spark_configuration,
 )
+from streams.spark.engine.failures import error_message
 from streams.spark.engine.folder import EngineFolder
-from streams.spark.engine.output import output_kept
 from streams.spark.engine.properties_text import properties_text
 
 if TYPE_CHECKING:
@@ -38,10 +40,12 @@ log = logging.getLogger(__name__)
 PACKAGE_ROOT: Final = Path(streams.__file__).parents[1]
 """The folder that our packages are in."""
 _NOISY_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j")
+_OUTPUT_FILE_BYTES: Final = 5_000_000
+_OUTPUT_LINE_BYTES_MAX: Final = 10_000
 
 
 class Spark(msgspec.Struct, frozen=True, kw_only=True):
-    """A Spark that runs: its session, Java's process, and where notebooks connect."""
+    """A running Spark: its session, Java's process, and the port for notebooks."""
 
     session: "SparkSession"
     process: "subprocess.Popen[bytes]"
@@ -49,53 +53,51 @@ class Spark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def start_spark(settings: SparkSettings, folder: EngineFolder) -> Spark:
-    """Start Spark; raises `EngineUnavailable` with the reason when it does not start."""
+    """Start Spark; raises `EngineUnavailable` with the reason if it fails."""
     port = _free_port(settings)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    classes = archive_options(archive_file(os.environ))
-    configuration = spark_configuration(settings, folder, connect_port=port, cores=cores, of_classes=classes)
-    _prepare_folder(folder, configuration)
-    _prepare_environment(settings, folder)
+    archive = archive_options(archive_file(os.environ))
+    configuration = spark_configuration(settings, folder, connect_port=port, cores=cores, archive_options=archive)
+    properties = folder.path / "spark.properties"
+    _prepare_folder(folder, properties, configuration)
+    _prepare_environment(settings, folder, properties)
     for name in _NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     process = _start_java(folder)
     log.info("opening the session")
     session = _open_session(folder)
-    return Spark(session=session, process=process, connect_port=None if port is None else _connect_port(session))
+    bound = None if port is None else int(_connect_service(session).localPort())
+    return Spark(session=session, process=process, connect_port=bound)
 
 
 def open_notebook_sessions(session: "SparkSession") -> int:
-    """How many notebooks are connected: sessions of Spark Connect that were neither closed nor forgotten."""
+    """How many notebooks are connected: sessions of Spark Connect that were neither closed nor timed out."""
     return int(_connect_service(session).sessionManager().listActiveSessions().size())
 
 
-def _prepare_folder(folder: EngineFolder, configuration: dict[str, str]) -> None:
-    shutil.rmtree(scratch(folder), ignore_errors=True)
-    scratch(folder).mkdir(parents=True, mode=0o700)
+def _prepare_folder(folder: EngineFolder, properties: Path, configuration: dict[str, str]) -> None:
+    shutil.rmtree(scratch_folder(folder), ignore_errors=True)
+    scratch_folder(folder).mkdir(parents=True, mode=0o700)
     (folder.path / "log4j2.properties").write_text(logging_properties(folder), encoding="utf-8")
-    # Not on Java's command line, where everybody on the machine could read passwords.
-    private = os.open(_properties_file(folder), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # Not on Java's command line, where every user of the machine could read passwords.
+    private = os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(private, "w", encoding="utf-8") as file:
         file.write(properties_text(configuration))
 
 
-def _properties_file(folder: EngineFolder) -> Path:
-    return folder.path / "spark.properties"
-
-
-def _prepare_environment(settings: SparkSettings, folder: EngineFolder) -> None:
-    """Java and all Python workers inherit it."""
+def _prepare_environment(settings: SparkSettings, folder: EngineFolder, properties: Path) -> None:
+    """Set the environment that Java and all Python workers inherit."""
     import pyspark
 
     environment = engine_environment(settings, os.environ, python=sys.executable)
     environment["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     environment["PYTHONPATH"] = python_path(PACKAGE_ROOT, os.environ.get("PYTHONPATH", ""), directory=Path.cwd())
-    arguments = f"--properties-file {shlex.quote(str(_properties_file(folder)))} --load-spark-defaults pyspark-shell"
+    arguments = f"--properties-file {shlex.quote(str(properties))} --load-spark-defaults pyspark-shell"
     environment["PYSPARK_SUBMIT_ARGS"] = arguments
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
-    # Whatever is written to a path that is not absolute shall not land where the first client happened to be.
+    # Files written to relative paths must not end up in the directory of the client that happened to come first.
     os.chdir(folder.path)
 
 
@@ -103,7 +105,8 @@ def _start_java(folder: EngineFolder) -> "subprocess.Popen[bytes]":
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    output = output_kept(folder.output)
+    reading, output = os.pipe()
+    threading.Thread(target=_log_output, args=(reading, folder.output), name="output", daemon=True).start()
     try:
         gateway = launch_gateway(popen_kwargs={"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
     except Exception as error:
@@ -112,9 +115,18 @@ def _start_java(folder: EngineFolder) -> "subprocess.Popen[bytes]":
         ) from error
     finally:
         os.close(output)
-    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - the one way to bring a Java of one's own
+    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - the only way to use a Java that we started
     process: subprocess.Popen[bytes] = gateway.proc
     return process
+
+
+def _log_output(reading: int, path: Path) -> None:
+    """Copy what Java and Python workers print into a file of bounded size, apart from the engine's own output."""
+    handler = logging.handlers.RotatingFileHandler(path, maxBytes=_OUTPUT_FILE_BYTES, backupCount=1, encoding="utf-8")
+    with contextlib.closing(handler), os.fdopen(reading, "rb") as source:
+        while line := source.readline(_OUTPUT_LINE_BYTES_MAX):
+            text = line.decode(errors="replace").rstrip("\n")
+            handler.emit(logging.makeLogRecord({"msg": text, "levelno": logging.INFO}))
 
 
 def _open_session(folder: EngineFolder) -> "SparkSession":
@@ -124,24 +136,18 @@ def _open_session(folder: EngineFolder) -> "SparkSession":
         session = SparkSession.builder.getOrCreate()
         log.info("opening the catalog")
         session.sql("SHOW DATABASES").collect()
-        has_sources = _looks_for_sources(session)
+        # Let Spark discover data sources now: it does so once, and has none for good if its helper dies meanwhile.
+        java: Any = session._jsparkSession  # noqa: SLF001
+        has_sources = bool(java.sessionState().dataSourceManager().dataSourceExists("caudal"))
     except Exception as error:
-        from streams.spark.engine.failures import readable
-
-        raise EngineUnavailable(f"Spark does not start: {readable(error)}; see {folder.spark_log}") from error
+        raise EngineUnavailable(f"Spark failed to start: {error_message(error)}; see {folder.spark_log}") from error
     if not has_sources:
         raise EngineUnavailable(f"Spark does not find Caudal's data sources; see {folder.spark_log}")
     return session
 
 
-def _looks_for_sources(session: "SparkSession") -> bool:
-    """Let Spark look for data sources now: it does so once, and if its helper dies meanwhile, it has none for ever."""
-    java: Any = session._jsparkSession  # noqa: SLF001
-    return bool(java.sessionState().dataSourceManager().dataSourceExists("caudal"))
-
-
 def _free_port(settings: SparkSettings) -> int | None:
-    """The port that Spark Connect is to take; any other when somebody has it, as tables matter more than notebooks."""
+    """The port for Spark Connect; 0, any free one, if it is in use: tables matter more than notebooks."""
     wanted, host = settings.connect_port, settings.spark_caudal_connect_host
     if not wanted:
         return wanted
@@ -151,19 +157,13 @@ def _free_port(settings: SparkSettings) -> int | None:
         try:
             probe.bind((host, wanted))
         except OSError as error:
-            log.warning(
-                "port of Spark Connect is taken, another one is used", extra={"port": wanted, "why": str(error)}
-            )
+            log.warning("port of Spark Connect is in use, using another one", extra={"port": wanted, "why": str(error)})
             return 0
     return wanted
 
 
-def _connect_port(session: "SparkSession") -> int:
-    return int(_connect_service(session).localPort())
-
-
 def _connect_service(session: "SparkSession") -> Any:
-    """Java's object of the endpoint: no Python API tells its port or its sessions."""
+    """Java's object of the endpoint: Python's API has neither its port nor its sessions."""
     java: Any = session._jvm  # noqa: SLF001
     service = java.java.lang.Class.forName("org.apache.spark.sql.connect.service.SparkConnectService$")
     return getattr(service.getField("MODULE$"), "get")(None)  # noqa: B009 - plain `get` is a method of py4j's own

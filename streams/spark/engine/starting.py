@@ -1,4 +1,4 @@
-"""Starts an engine on first need: whoever comes first starts it, all others wait for the same one."""
+"""Starts an engine on first use: the first client starts it, the others wait for the same one."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,68 +39,66 @@ def open_channel(folder: EngineFolder) -> Channel | None:
     return Channel(peer)
 
 
-def started_channel(settings: SparkSettings, told: Callable[[str], None]) -> Channel:
-    """A connection to the engine of the settings' folder, which is started when there is none."""
-    folder = _created(settings)
-    waiting = _Waiting(settings, folder, told)
+def connect_or_start(settings: SparkSettings, on_progress: Callable[[str], None]) -> Channel:
+    """A connection to the engine of the settings' folder, which is started if none runs."""
+    try:
+        folder = EngineFolder(settings.data_dir).create()
+    except OSError as error:
+        reason = f"The engine's folder {settings.data_dir} cannot be created: {error}; set spark.caudal.data.dir"
+        raise EngineUnavailable(reason) from error
+    start = _Start(settings, folder, on_progress)
     deadline = time.monotonic() + settings.spark_caudal_start_timeout_ms / 1000
     while (channel := open_channel(folder)) is None:
         if time.monotonic() > deadline:
-            raise EngineUnavailable(waiting.gave_up())
-        waiting.look()
+            raise EngineUnavailable(start.timeout_reason())
+        start.advance()
         time.sleep(_PAUSE_S)
     return channel
 
 
-class _Waiting:
-    """One client that waits for the engine: starts it when nobody else does, and passes on what it says."""
+class _Start:
+    """A client that waits for the engine: starts it unless another client does, and shows what its log says."""
 
-    def __init__(self, settings: SparkSettings, folder: EngineFolder, told: Callable[[str], None]) -> None:
+    def __init__(self, settings: SparkSettings, folder: EngineFolder, on_progress: Callable[[str], None]) -> None:
         self._settings = settings
         self._folder = folder
-        self._told = told
+        self._on_progress = on_progress
         self._child: subprocess.Popen[bytes] | None = None
-        self._has_told = False
-        self._news = _News(folder.log)
+        self._is_wait_shown = False
+        self._log = _EngineLog(folder.log)
 
-    def look(self) -> None:
-        """See to it that somebody starts the engine; raises when the one that this client started has ended."""
-        for line in self._news.lines():
-            self._told(line)
+    def advance(self) -> None:
+        """Make sure that an engine is starting; raises if the one that this client started has failed."""
+        for line in self._log.new_lines():
+            self._on_progress(line)
         code = self._child.poll() if self._child else None
         if self._child is not None and code is None:
             return
         if code not in (None, 0, _EXIT_TAKEN):
-            raise EngineUnavailable(f"The engine of {self._folder.path} did not start{self._news.reason()}")
+            raise EngineUnavailable(f"The engine of {self._folder.path} did not start{self._log.reason()}")
         self._child = None
         if self._settings.spark_caudal_start == "never":
-            self._wait_for_others()
+            if not self._is_wait_shown:
+                self._on_progress(f"waiting for the engine of {self._folder.path} (spark.caudal.start=never)")
+                self._is_wait_shown = True
         elif not self._folder.is_locked():
-            self._start()
+            find_java(os.environ)  # fails here at once, rather than in a process that starts for nothing
+            memory, master = self._settings.spark_driver_memory, self._settings.spark_master
+            self._on_progress(f"starting Spark ({master}, {memory} of memory) in {self._folder.path}")
+            self._child = _spawn(self._settings, self._folder)
 
-    def gave_up(self) -> str:
-        """Why waiting has come to its end."""
+    def timeout_reason(self) -> str:
+        """Why no engine answered in time."""
         seconds = self._settings.spark_caudal_start_timeout_ms / 1000
         if self._settings.spark_caudal_start == "never" and not self._folder.is_locked():
             return (
-                f"Nobody has started the engine of {self._folder.path} within {seconds:.0f} s "
-                "(spark.caudal.start.timeout.ms), and spark.caudal.start is never: run it with  caudal spark engine"
+                f"No engine was started in {self._folder.path} within {seconds:.0f} s (spark.caudal.start.timeout.ms), "
+                "and spark.caudal.start is never: run it with  caudal spark engine"
             )
         return (
-            f"The engine of {self._folder.path} does not answer within {seconds:.0f} s "
-            f"(spark.caudal.start.timeout.ms).\n{self._news.tail()}"
+            f"The engine of {self._folder.path} did not answer within {seconds:.0f} s "
+            f"(spark.caudal.start.timeout.ms).\n{self._log.tail()}"
         )
-
-    def _wait_for_others(self) -> None:
-        if not self._has_told:
-            self._told(f"waiting for the engine of {self._folder.path}, which others start (spark.caudal.start=never)")
-            self._has_told = True
-
-    def _start(self) -> None:
-        find_java(os.environ)  # told at once, and not after a process has started and failed
-        memory, master = self._settings.spark_driver_memory, self._settings.spark_master
-        self._told(f"starting Spark ({master}, {memory} of memory) in {self._folder.path}")
-        self._child = _spawn(self._settings, self._folder)
 
 
 def _spawn(settings: SparkSettings, folder: EngineFolder) -> "subprocess.Popen[bytes]":
@@ -119,51 +117,52 @@ def _spawn(settings: SparkSettings, folder: EngineFolder) -> "subprocess.Popen[b
         )
     assert child.stdin is not None
     try:
-        # Not as arguments, which everybody on the machine can read.
+        # Not as arguments, which every user of the machine can read.
         child.stdin.write(properties_text(settings.as_text()).encode())
         child.stdin.close()
     except BrokenPipeError:
-        pass  # it has ended; `poll` tells how
+        pass  # it has ended; `poll` says how
     threading.Thread(target=child.wait, name="engine", daemon=True).start()
     return child
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the settings, which are handed over; paths to Python code no longer depend on this folder."""
+    """Ours without the settings, which go through the pipe, and with absolute paths to Python code."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(VARIABLES)}
     own = [str(Path(part).absolute()) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     root = str(Path(streams.__file__).parents[1])
     return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*own, root]))}
 
 
-def _created(settings: SparkSettings) -> EngineFolder:
-    try:
-        return EngineFolder(settings.data_dir).create()
-    except OSError as error:
-        reason = f"The engine's folder {settings.data_dir} cannot be made: {error}; set spark.caudal.data.dir"
-        raise EngineUnavailable(reason) from error
-
-
-class _News:
+class _EngineLog:
     """What the engine has logged since this client began to wait."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._began = self._position = path.stat().st_size if path.exists() else 0
 
-    def lines(self) -> Iterator[str]:
-        """New lines, as people read them."""
-        for line in self._new():
-            yield _shown(line)
+    def new_lines(self) -> list[str]:
+        """Lines since the last call, as people read them."""
+        try:
+            if self._path.stat().st_size < self._position:
+                self._position = 0  # the file was rolled
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                text = file.read(_TAIL_BYTES)
+        except FileNotFoundError:
+            return []
+        whole = text[: text.rfind(b"\n") + 1]
+        self._position += len(whole)
+        return [_format(line) for line in whole.decode(errors="replace").splitlines()]
 
     def tail(self) -> str:
         """The last lines of the log."""
-        shown = "\n".join(f"  {_shown(line)}" for line in self._last_lines())
+        shown = "\n".join(f"  {_format(line)}" for line in self._last_lines())
         return f"Its log ({self._path}) ends with:\n{shown}"
 
     def reason(self) -> str:
-        """Why it has ended, in its own words, or else the last lines of the log."""
-        entries = (_entry(line) for line in reversed(self._last_lines()))
+        """The reason in the last error of the log, or else its last lines."""
+        entries = (_parse(line) for line in reversed(self._last_lines()))
         reasons = (entry.get("reason") for entry in entries if entry.get("level") == "ERROR")
         found = next(reasons, None)
         return f": {found}\nIts log: {self._path}" if found else f".\n{self.tail()}"
@@ -177,29 +176,16 @@ class _News:
             file.seek(max(began, size - _TAIL_BYTES))
             return file.read().decode(errors="replace").splitlines()[-_TAIL_LINES:]
 
-    def _new(self) -> list[str]:
-        try:
-            if self._path.stat().st_size < self._position:
-                self._position = 0  # a new file has been begun
-            with self._path.open("rb") as file:
-                file.seek(self._position)
-                text = file.read(_TAIL_BYTES)
-        except FileNotFoundError:
-            return []
-        whole = text[: text.rfind(b"\n") + 1]
-        self._position += len(whole)
-        return whole.decode(errors="replace").splitlines()
 
-
-def _shown(line: str) -> str:
-    """A line of JSON as a sentence; any other as it is."""
-    entry = _entry(line)
+def _format(line: str) -> str:
+    """A line of JSON as a sentence; any other unchanged."""
+    entry = _parse(line)
     reason = entry.get("reason") or entry.get("why")
     return f"{entry['message']}: {reason}" if reason else str(entry.get("message", line))
 
 
-def _entry(line: str) -> dict[str, Any]:
-    """A line of the log; empty when it is none of ours."""
+def _parse(line: str) -> dict[str, Any]:
+    """The entry in a line of the log; empty if the line is not one of ours."""
     try:
         entry = json.loads(line)
     except ValueError:

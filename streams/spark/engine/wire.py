@@ -1,5 +1,6 @@
-"""Messages on a socket: four bytes of length, then JSON. A peer that breaks the rules is hung up on."""
+"""Messages on a socket: four bytes of length, then JSON. A peer that sends anything else is disconnected."""
 
+import contextlib
 import socket
 import struct
 import threading
@@ -16,7 +17,7 @@ T = TypeVar("T")
 
 
 class BrokenMessage(Exception):
-    """The peer sent something that is no message, or one that is too long."""
+    """The peer sent something other than a message, or a message is too long."""
 
 
 class Channel:
@@ -55,15 +56,13 @@ class Channel:
         self._peer.settimeout(seconds)
 
     def close(self) -> None:
-        """Hang up; whoever is receiving gets None."""
-        try:
+        """Hang up; a thread that is receiving gets None."""
+        with contextlib.suppress(OSError):  # the peer was faster
             self._peer.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the peer was faster
         self._peer.close()
 
     def _exactly(self, count: int) -> bytes | None:
-        """That many bytes, or None when the peer hangs up before."""
+        """Exactly `count` bytes, or None if the peer hangs up first."""
         parts = bytearray()
         while len(parts) < count:
             try:

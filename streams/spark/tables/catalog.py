@@ -1,4 +1,4 @@
-"""Spark's catalog of tables, through the session's JVM: what a table is, and changes that SQL has no statement for."""
+"""Spark's catalog of tables, through the session's JVM: entries, and changes that SQL has no statement for."""
 
 import json
 import re
@@ -9,22 +9,23 @@ import msgspec
 import pyarrow as pa
 
 from streams.errors import WrongOption
-from streams.spark.tables.catalog_schema import json_of_schema, schema_of_json
 from streams.spark.tables.model import TableSpec
-from streams.spark.types import ddl_columns, quoted
+from streams.spark.types import arrow_type, ddl_columns, ddl_type, list_of, map_of, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCATION_KEY: Final = "caudal.location"
-"""Key in the first column's metadata: the one thing of a catalog's entry that reaches a data source in Python."""
+"""Key in the first column's metadata: the only part of a catalog entry that reaches a data source in Python."""
 
 PUSHDOWN_KEY: Final = "caudal.pushdown"
-"""Key beside it: may the data source take filters? Sessions that are not configured for it refuse one that does."""
+"""Key beside it: whether the data source may take filters. Other sessions refuse a source that does."""
 
 _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 _COLUMN_TYPES_KEY: Final = "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes"
+# Types that Spark's JSON spells unlike its SQL.
+_JSON_NAMES: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
 
 class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,19 +37,19 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     fields: list[dict[str, Any]]
     """Columns in Spark's JSON."""
     partition_by: tuple[str, ...]
-    size_believed: int | None = None
-    """Bytes that Spark plans joins by; None when it looks at the files instead."""
+    planned_size: int | None = None
+    """Bytes by which Spark plans joins; None if it looks at the files instead."""
     source: dict[str, str] = {}
-    """What the entry tells our data source; nothing for formats that Spark reads itself."""
+    """Metadata for our data source; empty for formats that Spark reads itself."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns; TypeError when somebody else's table has types that ours do not."""
-        return schema_of_json(self.fields)
+        """The columns; TypeError if a table of another writer has types that ours do not."""
+        return schema_from_json(self.fields)
 
 
 class Catalog:
-    """The session's catalog; the names of tables are `table` or `database.table`."""
+    """The session's catalog; table names are `table` or `database.table`."""
 
     def __init__(self, session: "SparkSession") -> None:
         self._session = session
@@ -56,7 +57,7 @@ class Catalog:
         self._jvm: Any = session._jvm  # noqa: SLF001 -- there is no public way to the JVM
 
     def find(self, name: str) -> CatalogEntry | None:
-        """The table of that name; None when there is none, or a view."""
+        """The table of that name; None if it does not exist or is a view."""
         identifier = self._identifier(name)
         catalog = self._java.sessionState().catalog()
         if not catalog.tableExists(identifier):
@@ -73,7 +74,7 @@ class Catalog:
             location=self._jvm.org.apache.hadoop.fs.Path(table.location()).toString(),
             fields=fields,
             partition_by=tuple(partition_by.split("\n")) if partition_by else (),
-            size_believed=None if table.stats().isEmpty() else int(table.stats().get().sizeInBytes()),
+            planned_size=None if table.stats().isEmpty() else int(table.stats().get().sizeInBytes()),
             source={key: value for key, value in metadata.items() if key in (LOCATION_KEY, PUSHDOWN_KEY)},
         )
 
@@ -87,7 +88,7 @@ class Catalog:
         return found
 
     def create(self, spec: TableSpec, schema: pa.Schema, *, partition_by: Iterable[str], location: str | None) -> None:
-        """Add a table, and its database, unless there is one."""
+        """Create a table, and its database, unless they exist."""
         database, _, _ = spec.name.rpartition(".")
         if database:
             self._session.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
@@ -96,19 +97,19 @@ class Catalog:
         if columns:
             statement += f" PARTITIONED BY ({columns})"
         if location is not None:
-            statement += f" LOCATION {text(location)}"
+            statement += f" LOCATION {_literal(location)}"
         self._session.sql(statement)
 
     def source(self, location: str) -> dict[str, str]:
-        """What an entry must tell our data source."""
+        """The metadata that an entry must have for our data source."""
         pushdown = str(self._session.conf.get(_PUSHDOWN, "false")).lower()
         return {LOCATION_KEY: location, PUSHDOWN_KEY: pushdown}
 
     def set_columns(self, name: str, schema: pa.Schema, *, source: Mapping[str, str] | None = None) -> None:
-        """Give a table other columns (without those it is partitioned by); its files stay as they are."""
+        """Replace the columns of a table (except partition columns); its files stay unchanged."""
         from py4j.protocol import Py4JJavaError
 
-        columns = self._jvm.org.apache.spark.sql.types.DataType.fromJson(json_of_schema(schema, source or {}))
+        columns = self._jvm.org.apache.spark.sql.types.DataType.fromJson(schema_to_json(schema, source or {}))
         identifier = self._identifier(name)
         catalog = self._java.sessionState().catalog()
         database = catalog.getTableMetadata(identifier).identifier().database().get()
@@ -117,33 +118,33 @@ class Catalog:
         except Py4JJavaError as error:
             if "incompatible" not in str(error):
                 raise
-            raise WrongOption(_COLUMN_TYPES_KEY, "true", "false, so that types of columns can grow") from error
+            raise WrongOption(_COLUMN_TYPES_KEY, "true", "must be false, so that column types can grow") from error
         self.refresh(name)
 
     def partitions(self, name: str) -> set[str]:
-        """Folders of the partitions that are registered."""
+        """Folders of the registered partitions."""
         return {str(row[0]) for row in self._session.sql(f"SHOW PARTITIONS {sql_name(name)}").collect()}
 
     def add_partitions(self, name: str, partitions: Iterable[Mapping[str, str | None]]) -> None:
-        """Register partitions that are not yet there."""
+        """Register partitions unless they are."""
         clauses = " ".join(f"PARTITION {_partition_clause(partition)}" for partition in partitions)
         if clauses:
             self._session.sql(f"ALTER TABLE {sql_name(name)} ADD IF NOT EXISTS {clauses}")
 
     def drop_partition(self, name: str, partition: Mapping[str, str | None]) -> None:
-        """Forget a partition."""
+        """Unregister a partition."""
         self._session.sql(f"ALTER TABLE {sql_name(name)} DROP IF EXISTS PARTITION {_partition_clause(partition)}")
 
     def measure(self, name: str) -> None:
-        """Let Spark know how large a table has become, for its plans."""
+        """Update the size of a table that Spark plans with."""
         self._session.sql(f"ANALYZE TABLE {sql_name(name)} COMPUTE STATISTICS NOSCAN")
 
     def refresh(self, name: str) -> None:
-        """Let this session list the table's files anew; other sessions do by themselves after a second."""
+        """Make this session list the table's files again; other sessions do so after a second."""
         self._java.sessionState().catalog().refreshTable(self._identifier(name))
 
     def has_extension(self, name: str) -> bool:
-        """Does the session have an extension of Spark's SQL: named in its configuration, and in a jar?"""
+        """Whether the session has an extension of Spark's SQL: named in its configuration, and in a jar."""
         from py4j.protocol import Py4JJavaError
 
         if name not in str(self._session.conf.get("spark.sql.extensions", "")):
@@ -155,7 +156,7 @@ class Catalog:
         return True
 
     def warehouse_location(self, name: str) -> str:
-        """The folder that a table without a location of its own gets."""
+        """The folder of a table without a location of its own."""
         return str(self._java.sessionState().catalog().defaultTablePath(self._identifier(name)))
 
     def _identifier(self, name: str) -> Any:
@@ -163,17 +164,60 @@ class Catalog:
 
 
 def sql_name(name: str) -> str:
-    """A table's name as it stands in SQL; WrongOption when it is none."""
+    """A table's name in SQL; WrongOption if it is not a valid one."""
     if not _NAME.fullmatch(name):
-        raise WrongOption("table", name, "letters, digits and _, with the database and a dot in front if need be")
+        raise WrongOption("table", name, "must be table or database.table, of letters, digits and _")
     return ".".join(quoted(part) for part in name.split("."))
 
 
-def text(value: str) -> str:
-    """A literal of Spark's SQL."""
+def schema_from_json(fields: Iterable[Mapping[str, Any]]) -> pa.Schema:
+    """The schema in the list `fields` of Spark's JSON; TypeError if tables have no such type."""
+    return pa.schema([pa.field(field["name"], _arrow(field["type"])) for field in fields])
+
+
+def schema_to_json(schema: pa.Schema, metadata: Mapping[str, str]) -> str:
+    """A schema in Spark's JSON, with metadata in the first column."""
+    fields = [_field(field) for field in schema]
+    if fields:
+        fields[0]["metadata"] = dict(metadata)
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def _arrow(kind: Any) -> pa.DataType:
+    if isinstance(kind, str):
+        # varchar(n) and char(n) are strings of limited length.
+        return pa.string() if kind.startswith(("varchar", "char", "string ")) else arrow_type(kind)
+    match kind["type"]:
+        case "array":
+            return list_of(_arrow(kind["elementType"]))
+        case "map":
+            return map_of(_arrow(kind["valueType"]))
+        case "struct":
+            return pa.struct(list(schema_from_json(kind["fields"])))
+        case other:
+            raise TypeError(f"Tables have no type {other}")
+
+
+def _field(field: pa.Field) -> dict[str, Any]:
+    return {"name": field.name, "type": _json(field.type), "nullable": True, "metadata": {}}
+
+
+def _json(kind: pa.DataType) -> Any:
+    if pa.types.is_list(kind):
+        return {"type": "array", "elementType": _json(kind.value_type), "containsNull": True}
+    if pa.types.is_map(kind):
+        value = _json(kind.item_type)
+        return {"type": "map", "keyType": "string", "valueType": value, "valueContainsNull": True}
+    if pa.types.is_struct(kind):
+        return {"type": "struct", "fields": [_field(field) for field in kind]}
+    name = ddl_type(kind)
+    return _JSON_NAMES.get(name, name)
+
+
+def _literal(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _partition_clause(partition: Mapping[str, str | None]) -> str:
-    parts = (f"{quoted(name)}={'null' if value is None else text(value)}" for name, value in partition.items())
+    parts = (f"{quoted(name)}={'null' if value is None else _literal(value)}" for name, value in partition.items())
     return f"({', '.join(parts)})"

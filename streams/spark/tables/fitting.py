@@ -1,4 +1,4 @@
-"""Whether staged files fit into a table as they are."""
+"""Checks whether rows and staged files fit into a table."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,14 +6,14 @@ from functools import lru_cache
 import pyarrow as pa
 
 from streams.errors import SchemaConflict
-from streams.spark.tables.model import StagedFile, packed_schema, unpacked_schema
+from streams.spark.tables.model import StagedFile, pack_schema, unpack_schema
 from streams.spark.types import Change, changes, check_names, merged_schema, stored_schema, stored_type, without_nulls
 
 
-def planned(
+def plan_growth(
     table: str, has: pa.Schema | None, schemas: Sequence[pa.Schema], *, allowed: frozenset[Change]
 ) -> tuple[pa.Schema, list[SchemaConflict | None]]:
-    """The columns that a table would have with rows of all the schemas that fit, and for each whether it does."""
+    """The columns that a table needs for all schemas that fit, and for each schema its conflict, if any."""
     columns = pa.schema([]) if has is None else has
     verdicts: list[SchemaConflict | None] = []
     for schema in schemas:
@@ -30,20 +30,20 @@ def planned(
 
 
 def check_fits(table: str, has: pa.Schema, files: Sequence[StagedFile], *, aside: frozenset[str] = frozenset()) -> None:
-    """SchemaConflict when a file has columns or types that the table has not grown to, but for those aside."""
-    packed = packed_schema(has)
+    """SchemaConflict if a file has columns or types that the table lacks, except those in `aside`."""
+    packed = pack_schema(has)
     for schema in {file.schema_bytes for file in files}:
         _check_fits(table, packed, schema, aside)
 
 
 @lru_cache(maxsize=256)
 def must_be_rewritten(schema_bytes: bytes) -> bool:
-    """Does a file have types that readers do not know, or know as something else?"""
-    return any(not is_readable(field.type) for field in unpacked_schema(schema_bytes))
+    """Whether a file has types that readers do not know, or read as something else."""
+    return any(not is_readable(field.type) for field in unpack_schema(schema_bytes))
 
 
 def is_readable(kind: pa.DataType) -> bool:
-    """Do all readers find a stored type's values in a parquet file of this Arrow type?"""
+    """Whether all readers can read a parquet column of this Arrow type as the stored type."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return is_readable(kind.value_type)
     if pa.types.is_map(kind):
@@ -55,15 +55,10 @@ def is_readable(kind: pa.DataType) -> bool:
     return bool(stored_type(kind) == kind or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
 
 
-def fitting_path(path: str) -> str:
-    """Where a file is rewritten to, beside it."""
-    return f"{path}.fitting"
-
-
 @lru_cache(maxsize=256)
 def _check_fits(table: str, has_bytes: bytes, schema_bytes: bytes, aside: frozenset[str]) -> None:
-    has = unpacked_schema(has_bytes)
-    columns = [field for field in unpacked_schema(schema_bytes) if field.name in has.names or field.name not in aside]
+    has = unpack_schema(has_bytes)
+    columns = [field for field in unpack_schema(schema_bytes) if field.name in has.names or field.name not in aside]
     given = without_nulls(_stored(table, pa.schema(columns)))
     grown = merged_schema(table, has, given)
     if grown != has:
@@ -77,7 +72,7 @@ def _stored(table: str, schema: pa.Schema) -> pa.Schema:
         try:
             stored_type(field.type)
         except TypeError as error:
-            raise SchemaConflict(table, field.name, has="a table's", given=f"{field.type}: {error}") from error
+            raise SchemaConflict(table, field.name, has="unsupported", given=f"{field.type}: {error}") from error
     stored = stored_schema(schema)
     check_names(table, stored)
     return stored

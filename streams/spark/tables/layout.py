@@ -1,14 +1,14 @@
-"""Where the files of a table are: folders of partitions as Hive names them, and names that tell who wrote what."""
+"""Paths of a table's files: Hive's partition folders, and file names with the writer and its batch."""
 
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from streams.spark.files import FileInfo, Files, joined
+from streams.spark.files import FileInfo, Files, join_path
 
 HIDDEN_FOLDER: Final = "_caudal"
-"""Below a table: journals and files that are being made; readers skip names that begin with _ or a dot."""
+"""Below a table: journals and files in preparation; readers skip names that begin with _ or a dot."""
 NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 _ESCAPED: Final = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
@@ -17,39 +17,39 @@ _WRITTEN: Final = re.compile(r"part-(?P<writer>.+)-(?P<batch>\d+)-(?P<index>\d+)
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.]")
 
 
-class Written(NamedTuple):
-    """What the name of a file that was appended says."""
+class WriterBatch(NamedTuple):
+    """The writer and batch in the name of an appended file."""
 
     writer: str
     batch: int
 
 
 def file_name(writer: str, batch: int, index: int) -> str:
-    """Name of a file of a batch; the same whenever the batch is written again."""
+    """Name of a file of a batch; the same if the batch is repeated."""
     return f"part-{safe_writer(writer)}-{batch}-{index}.parquet"
 
 
 def safe_writer(writer: str) -> str:
-    """A writer's name as it stands in the names of its files; no two writers have the same."""
+    """A writer's name for its file names; no two writers share one."""
     safe = _UNSAFE.sub("_", writer)
     if safe == writer:
         return safe
     return f"{safe}.{hashlib.blake2s(writer.encode(), digest_size=4).hexdigest()}"
 
 
-def written(name: str) -> Written | None:
-    """Who wrote a file; None when it was no writer, but upkeep or somebody else."""
+def parse_file_name(name: str) -> WriterBatch | None:
+    """The writer of a file; None if upkeep or another program wrote it."""
     match = _WRITTEN.fullmatch(name)
-    return Written(match["writer"], int(match["batch"])) if match else None
+    return WriterBatch(match["writer"], int(match["batch"])) if match else None
 
 
 def partition_path(columns: Sequence[str], partition: Mapping[str, str | None]) -> str:
-    """Folder of a partition below the table's, empty without partition columns."""
+    """Folder of a partition, relative to the table's; empty without partition columns."""
     return "/".join(f"{_escaped(column)}={_escaped(partition.get(column) or NULL_PARTITION)}" for column in columns)
 
 
-def partition_of(path: str, columns: Sequence[str]) -> dict[str, str | None]:
-    """The values that a folder's path, or a file's in it, stands for."""
+def parse_partition(path: str, columns: Sequence[str]) -> dict[str, str | None]:
+    """The partition values in the path of a folder or of a file in it."""
     values: dict[str, str | None] = {}
     for part in path.split("/"):
         name, equals, value = part.partition("=")
@@ -60,7 +60,7 @@ def partition_of(path: str, columns: Sequence[str]) -> dict[str, str | None]:
 
 
 def data_files(files: Files, location: str) -> list[FileInfo]:
-    """The table's files as its readers see them, in all its partitions."""
+    """The table's files that readers see, in all partitions."""
     found: list[FileInfo] = []
     for entry in files.list(location):
         if entry.name.startswith(("_", ".")):
@@ -70,24 +70,24 @@ def data_files(files: Files, location: str) -> list[FileInfo]:
 
 
 def latest_batches(found: Sequence[FileInfo]) -> dict[str, int]:
-    """The last batch of every writer: only that one may ever be written again."""
+    """The last batch of every writer, the only one that it may repeat."""
     latest: dict[str, int] = {}
     for entry in found:
-        known = written(entry.name)
+        known = parse_file_name(entry.name)
         if known is not None:
             latest[known.writer] = max(known.batch, latest.get(known.writer, 0))
     return latest
 
 
 def may_be_repeated(name: str, latest: Mapping[str, int]) -> bool:
-    """Could the writer of a file come again with the same batch after a crash, and look for this file?"""
-    known = written(name)
+    """Whether the writer of a file may repeat its batch after a crash, and look for this file."""
+    known = parse_file_name(name)
     return known is not None and latest.get(known.writer) == known.batch
 
 
-def hidden(location: str, *names: str) -> str:
+def hidden_path(location: str, *names: str) -> str:
     """A path in the folder that readers do not see."""
-    return joined(location, HIDDEN_FOLDER, *names)
+    return join_path(location, HIDDEN_FOLDER, *names)
 
 
 def _escaped(value: str) -> str:

@@ -1,4 +1,4 @@
-"""What tables are told: which table, and which files wait to become part of it."""
+"""Specifications of tables, files staged for them, and results of their upkeep."""
 
 from typing import Literal, Self
 
@@ -9,46 +9,46 @@ TableFormat = Literal["parquet", "delta"]
 
 
 class TableSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A table as its writer wants it; what is created once stays as it is."""
+    """A table as its writer wants it; an existing table keeps its format, partitions and location."""
 
     name: str
     """`table` or `database.table`."""
     format: TableFormat = "parquet"
     partition_by: tuple[str, ...] = ()
     location: str | None = None
-    """A folder of the user's; None for one of the warehouse's."""
+    """A folder of the user's; None for one in the warehouse."""
 
 
 class StagedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A parquet file without its partition columns that waits to become part of a table."""
+    """A parquet file, without its partition columns, that is to become part of a table."""
 
     path: str
     rows: int
     size: int
     partition: dict[str, str | None]
-    """Value of every partition column as text, as Spark writes it into a folder's name; None for null."""
+    """Every partition column's value as text, as in Spark's folder names; None for null."""
     schema_bytes: bytes
-    """The file's columns as Arrow's IPC message."""
+    """The file's schema as an Arrow IPC message."""
 
     @classmethod
     def of(cls, path: str, schema: pa.Schema, *, rows: int, size: int, partition: dict[str, str | None]) -> Self:
-        """One whose schema is an object still."""
-        return cls(path=path, rows=rows, size=size, partition=partition, schema_bytes=packed_schema(schema))
+        """A staged file with this schema."""
+        return cls(path=path, rows=rows, size=size, partition=partition, schema_bytes=pack_schema(schema))
 
     @property
     def schema(self) -> pa.Schema:
         """The file's columns."""
-        return unpacked_schema(self.schema_bytes)
+        return unpack_schema(self.schema_bytes)
 
 
-def packed_schema(schema: pa.Schema) -> bytes:
-    """A schema as bytes that `StagedFile` keeps."""
+def pack_schema(schema: pa.Schema) -> bytes:
+    """A schema as an Arrow IPC message."""
     packed: bytes = schema.serialize().to_pybytes()
     return packed
 
 
-def unpacked_schema(packed: bytes) -> pa.Schema:
-    """A schema of such bytes."""
+def unpack_schema(packed: bytes) -> pa.Schema:
+    """The schema in an Arrow IPC message."""
     return pa.ipc.read_schema(pa.py_buffer(packed))
 
 
@@ -58,18 +58,18 @@ class TableInfo(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     format: str
     columns: dict[str, str]
-    """Name and type as Spark's SQL writes it, in order."""
+    """Name and type, as in Spark's SQL, in order."""
     partitioned_by: tuple[str, ...]
     location: str
     files: int
     bytes: int
     rows: int | None
-    """None where counting them would mean reading the table."""
+    """None if counting them would mean reading the table."""
     changed_ms: int | None
 
 
 class UpkeepResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What upkeep has done to a table, or would do."""
+    """What upkeep did to a table or, in a dry run, would do."""
 
     table: str
     dry_run: bool = False

@@ -1,4 +1,4 @@
-"""A table in one line: its columns, its files, and its rows where counting them is cheap."""
+"""A summary of a table: its columns, its files, and its rows if counting them is cheap."""
 
 from typing import Final
 
@@ -8,15 +8,15 @@ from streams.spark.files import Files
 from streams.spark.tables.catalog import CatalogEntry
 from streams.spark.tables.layout import data_files
 from streams.spark.tables.model import TableInfo
-from streams.spark.tables.parquet_files import rows_of
+from streams.spark.tables.parquet_files import count_rows
 from streams.spark.types import ddl_type
 
-# Reading a footer takes about half a millisecond on this machine's disk.
+# Reading a footer takes about half a millisecond on a local disk.
 _FOOTERS_MAX: Final = 2000
 
 
 def table_info(files: Files, entry: CatalogEntry) -> TableInfo:
-    """What an overview shows of a table."""
+    """The summary of a table."""
     if entry.provider == "delta":
         return _delta_info(entry)
     found = data_files(files, entry.location)
@@ -29,7 +29,7 @@ def table_info(files: Files, entry: CatalogEntry) -> TableInfo:
         location=entry.location,
         files=len(found),
         bytes=sum(file.size for file in found),
-        rows=rows_of(files, found) if is_cheap else None,
+        rows=count_rows(files, found) if is_cheap else None,
         changed_ms=max((file.modified_ms for file in found), default=None),
     )
 

@@ -1,4 +1,4 @@
-"""Upkeep of parquet tables: small files become large ones, rows that nobody wants any more are removed."""
+"""Upkeep of parquet tables: merges small files into large ones, and removes rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streams.spark.files import FileInfo, Files, joined
+from streams.spark.files import FileInfo, Files, join_path
 from streams.spark.tables.catalog import Catalog, CatalogEntry
 from streams.spark.tables.journal import Journal
-from streams.spark.tables.layout import data_files, latest_batches, may_be_repeated, partition_of
+from streams.spark.tables.layout import data_files, latest_batches, may_be_repeated, parse_partition
 from streams.spark.tables.model import UpkeepResult
-from streams.spark.tables.parquet_files import BATCH_ROWS, conformed_batches, opened, write_batches
+from streams.spark.tables.parquet_files import BATCH_ROWS, conformed_batches, open_parquet, write_batches
 from streams.spark.tables.removal import Removal, Verdict
 from streams.spark.types import conformed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetUpkeep:
-    """Upkeep of one table. One at a time; writers wait only while files are exchanged."""
+    """Upkeep of one table, one operation at a time; writers wait only while files are exchanged."""
 
     entry: CatalogEntry
     files: Files
@@ -28,17 +28,17 @@ class ParquetUpkeep:
     """Holds off the table's writers."""
 
     def recover(self) -> int:
-        """Finish exchanges that a kill has interrupted; how many there were."""
+        """Finish exchanges that a kill has interrupted; returns how many there were."""
         with self.writing():
             return self._journal().recover()
 
     def compact(self, target_bytes: int, *, dry_run: bool) -> UpkeepResult:
-        """Make files of about that size out of the small ones of each partition."""
+        """Merge the small files of each partition into files of about this size."""
         self.recover()
         groups = small_groups(data_files(self.files, self.entry.location), target_bytes)
         if groups and not dry_run:
             draft = self._journal().draft()
-            added = [self._compacted(draft, number, group) for number, group in enumerate(groups)]
+            added = [self._merge_files(draft, number, group) for number, group in enumerate(groups)]
             self._exchange(draft, [entry.path for group in groups for entry in group], added)
         return UpkeepResult(
             table=self.entry.name,
@@ -49,7 +49,7 @@ class ParquetUpkeep:
         )
 
     def remove(self, removal: Removal, *, dry_run: bool) -> UpkeepResult:
-        """Remove rows; files with others, too, are rewritten."""
+        """Remove rows; files that also hold others are rewritten."""
         self.recover()
         found = data_files(self.files, self.entry.location)
         latest = latest_batches(found)
@@ -58,14 +58,16 @@ class ParquetUpkeep:
         added: list[tuple[str, str]] = []
         rows = 0
         for entry in found:
-            gone, left = self._counted(entry, removal)
+            gone, left = self._count(entry, removal)
             if not gone:
                 continue
             rows += gone
             removed.append(entry)
-            # A writer that repeats its last batch looks for the file: it stays, if need be without rows.
+            # A writer that repeats its last batch looks for the file: it stays, even without rows.
             if (left or may_be_repeated(entry.name, latest)) and not dry_run:
-                added.append(self._filtered(draft, len(added), entry, removal=removal))
+                path = join_path(draft, f"{len(added)}.parquet")
+                write_batches(self.files, path, self._columns(), batches=self._remaining(entry, removal))
+                added.append((path, entry.path))
         dropped = 0
         if removed and not dry_run:
             self._exchange(draft, [entry.path for entry in removed], added)
@@ -86,17 +88,17 @@ class ParquetUpkeep:
     def _columns(self) -> pa.Schema:
         return pa.schema([field for field in self.entry.schema if field.name not in self.entry.partition_by])
 
-    def _compacted(self, draft: str, number: int, group: Sequence[FileInfo]) -> tuple[str, str]:
+    def _merge_files(self, draft: str, number: int, group: Sequence[FileInfo]) -> tuple[str, str]:
         name = f"compacted-{draft.rpartition('-')[2]}-{number}.parquet"
-        path = joined(draft, name)
+        path = join_path(draft, name)
         rows = conformed_batches(self.files, [entry.path for entry in group], self._columns())
         write_batches(self.files, path, self._columns(), batches=rows)
-        return path, joined(group[0].path.rpartition("/")[0], name)
+        return path, join_path(group[0].path.rpartition("/")[0], name)
 
-    def _counted(self, entry: FileInfo, removal: Removal) -> tuple[int, int]:
-        """How many rows of a file go, and how many stay."""
+    def _count(self, entry: FileInfo, removal: Removal) -> tuple[int, int]:
+        """The numbers of rows of a file that are removed, and that stay."""
         partition = self._partition(entry)
-        with opened(self.files, entry.path) as file:
+        with open_parquet(self.files, entry.path) as file:
             total = file.metadata.num_rows
             match removal.verdict(file.metadata, partition):
                 case Verdict.KEEP:
@@ -111,14 +113,9 @@ class ParquetUpkeep:
                     )
                     return gone, total - gone
 
-    def _filtered(self, draft: str, number: int, entry: FileInfo, *, removal: Removal) -> tuple[str, str]:
-        path = joined(draft, f"{number}.parquet")
-        write_batches(self.files, path, self._columns(), batches=self._left(entry, removal))
-        return path, entry.path
-
-    def _left(self, entry: FileInfo, removal: Removal) -> Iterator[pa.RecordBatch]:
+    def _remaining(self, entry: FileInfo, removal: Removal) -> Iterator[pa.RecordBatch]:
         partition = self._partition(entry)
-        with opened(self.files, entry.path) as file:
+        with open_parquet(self.files, entry.path) as file:
             if removal.verdict(file.metadata, partition) is Verdict.DROP:
                 return
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
@@ -127,7 +124,7 @@ class ParquetUpkeep:
                 yield from conformed(left, self._columns()).to_batches()
 
     def _partition(self, entry: FileInfo) -> dict[str, str | None]:
-        return partition_of(entry.path.removeprefix(self.entry.location), self.entry.partition_by)
+        return parse_partition(entry.path.removeprefix(self.entry.location), self.entry.partition_by)
 
     def _exchange(self, draft: str, removed: Sequence[str], added: Sequence[tuple[str, str]]) -> None:
         with self.writing():
@@ -139,7 +136,7 @@ class ParquetUpkeep:
         for folder in sorted(folders) if self.entry.partition_by else ():
             with self.writing():
                 if not self.files.list(folder):
-                    partition = partition_of(folder.removeprefix(self.entry.location), self.entry.partition_by)
+                    partition = parse_partition(folder.removeprefix(self.entry.location), self.entry.partition_by)
                     self.catalog.drop_partition(self.entry.name, partition)
                     self.files.delete(folder)
                     dropped += 1
@@ -147,7 +144,7 @@ class ParquetUpkeep:
 
 
 def small_groups(found: Sequence[FileInfo], target_bytes: int) -> list[list[FileInfo]]:
-    """Files that become one, never over the bounds of a folder; those that a writer may look for are left alone."""
+    """Groups of small files to merge, each within one folder; files that a writer may look for are left alone."""
     latest = latest_batches(found)
     groups: list[list[FileInfo]] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Which rows upkeep removes: by age, or by where in a topic they came from."""
+"""Which rows upkeep removes: by age, or by the offsets that they came from."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -20,22 +20,22 @@ class Verdict(Enum):
     """What happens to a file."""
 
     KEEP = "keep"
-    """None of its rows is removed."""
+    """None of its rows are removed."""
     DROP = "drop"
-    """All of them are."""
+    """All of its rows are removed."""
     FILTER = "filter"
-    """Some may be: it must be read."""
+    """Some rows may be removed: it must be read."""
 
 
 class Removal(Protocol):
-    """A choice of rows."""
+    """A selection of rows to remove."""
 
     def columns(self) -> Sequence[str]:
-        """The columns that it looks at."""
+        """The columns that decide."""
         ...
 
     def verdict(self, metadata: pq.FileMetaData, partition: PartitionValues) -> Verdict:
-        """What a file's footer and folder say."""
+        """What a file's footer and folder decide."""
         ...
 
     def matches(self, rows: pa.Table, partition: PartitionValues) -> pa.ChunkedArray:
@@ -48,8 +48,8 @@ class Removal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Older:
-    """Rows whose time (or day) is before a moment; rows without one stay."""
+class OlderThan:
+    """Rows whose time (or day) is before a moment; rows without a time stay."""
 
     column: str
     kind: pa.DataType
@@ -80,7 +80,7 @@ class Older:
 
     def predicate(self) -> str:
         """A comparison with a literal of the column's type."""
-        name = _quoted(self.column)
+        name = '"' + self.column.replace('"', '""') + '"'
         if pa.types.is_date(self.kind) or pa.types.is_string(self.kind):
             day = f"'{self.before.astimezone(dt.UTC).date().isoformat()}'"
             return f"{name} < {day}" if pa.types.is_string(self.kind) else f"{name} < DATE {day}"
@@ -88,7 +88,7 @@ class Older:
         return f"{name} < arrow_cast('{moment}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
     def _limit(self) -> dt.date | dt.datetime:
-        # All of a day before the moment's day is over, and so older.
+        # Every day before the moment's day is over, and so older.
         return self.before.astimezone(dt.UTC).date() if pa.types.is_date(self.kind) else self.before
 
     def _is_day_before(self, value: str | None) -> bool:
@@ -97,7 +97,7 @@ class Older:
         try:
             return dt.date.fromisoformat(value[:10]) < self.before.astimezone(dt.UTC).date()
         except ValueError:
-            raise WrongOption("column", self.column, f"a column of days or times; {value!r} is none") from None
+            raise WrongOption("column", self.column, f"must hold days or times, not {value!r}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class TopicRange:
     last: int
 
     def columns(self) -> Sequence[str]:
-        """Those with a record's place."""
+        """The columns with a record's topic, partition and offset."""
         return ["_topic", "_partition", "_offset"]
 
     def verdict(self, metadata: pq.FileMetaData, partition: PartitionValues) -> Verdict:
@@ -127,7 +127,7 @@ class TopicRange:
         return verdict
 
     def matches(self, rows: pa.Table, partition: PartitionValues) -> pa.ChunkedArray:
-        """Those of the range; the folder stands for columns that the file lacks."""
+        """Those of the range; the folder has the values of columns that the file lacks."""
         matching = pa.chunked_array([pa.repeat(pa.scalar(True), rows.num_rows)])
         for column, low, high in self._wanted():
             if column in partition:
@@ -158,9 +158,5 @@ class TopicRange:
 
 
 def _folder_bounds(value: str | None, like: Any) -> tuple[Any, Any] | None:
-    """The one value of a folder, of the same type as another."""
+    """The only value of a folder, in the type of `like`, as both bounds."""
     return None if value is None else (type(like)(value), type(like)(value))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

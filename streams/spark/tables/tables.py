@@ -1,4 +1,4 @@
-"""Tables of Spark's catalog for those who fill them: created, grown, appended to, merged into, and kept small."""
+"""The tables of Spark's catalog for their writers: create, grow, append, merge, and upkeep."""
 
 import datetime as dt
 import threading
@@ -16,12 +16,12 @@ from streams.errors import SchemaConflict, StreamsError, WrongOption
 from streams.settings import SparkSettings
 from streams.spark.files import Files
 from streams.spark.tables.catalog import Catalog, CatalogEntry
-from streams.spark.tables.fitting import check_fits, planned
+from streams.spark.tables.fitting import check_fits, plan_growth
 from streams.spark.tables.model import StagedFile, TableInfo, TableSpec, UpkeepResult
 from streams.spark.tables.overview import table_info
 from streams.spark.tables.parquet_table import ParquetTables
 from streams.spark.tables.parquet_upkeep import ParquetUpkeep
-from streams.spark.tables.removal import Older, Removal, TopicRange
+from streams.spark.tables.removal import OlderThan, Removal, TopicRange
 from streams.spark.types import Change, stored_type
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ GROWTH: Final[frozenset[Change]] = frozenset({"add", "widen"})
 TARGET_BYTES: Final = 128 << 20
 TIMESTAMP_COLUMN: Final = "_timestamp"
 
-# How long the catalog is believed: somebody may drop or alter a table in a notebook.
+# How long what the catalog said is reused: a table may be dropped or altered in a notebook.
 _KNOWN_SECONDS: Final = 5.0
 _locks: dict[str, threading.RLock] = {}
 _locks_guard: Final = threading.Lock()
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """A table as it was found a moment ago."""
+    """A table as the catalog had it a moment ago."""
 
     entry: CatalogEntry
     schema: pa.Schema
@@ -50,7 +50,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class Tables:
-    """The tables of a session's catalog. Any thread may call; one engine per warehouse is assumed."""
+    """The tables of a session's catalog, for any thread. Only one engine may use a warehouse."""
 
     def __init__(
         self,
@@ -75,47 +75,53 @@ class Tables:
         return DeltaTables(self._catalog, self._files)
 
     def schema(self, name: str) -> pa.Schema | None:
-        """A table's columns, those of partitions included; None when there is no table."""
+        """A table's columns, including partition columns; None if there is no table."""
         known = self._find(name, fresh=True)
         return None if known is None else known.schema
 
     def plan(
         self, spec: TableSpec, schemas: Sequence[pa.Schema], *, allowed: frozenset[Change] = GROWTH
     ) -> list[SchemaConflict | None]:
-        """For each of the rows' schemas: why it does not fit, even if columns are added and types widened."""
+        """For each schema, the conflict that remains even if columns are added and types widened; None if it fits."""
         known = self._matching(spec)
         if known is None:
-            return planned(spec.name, None, schemas, allowed=allowed)[1]
-        _, verdicts = planned(spec.name, known.schema, schemas, allowed=allowed)
+            return plan_growth(spec.name, None, schemas, allowed=allowed)[1]
+        _, verdicts = plan_growth(spec.name, known.schema, schemas, allowed=allowed)
         return [
             verdict or _partition_conflict(spec.name, known, schema)
             for schema, verdict in zip(schemas, verdicts, strict=True)
         ]
 
     def evolve(self, spec: TableSpec, schemas: Sequence[pa.Schema]) -> None:
-        """Create the table, or add columns and widen types, until rows of these schemas fit; SchemaConflict."""
+        """Create the table, or add columns and widen types, so that rows of these schemas fit; SchemaConflict."""
         known = self._matching(spec)
-        if known is not None and self._is_grown(spec, known, schemas):
+        if (
+            known is not None
+            and not self._format(spec.format).is_stale(known.entry, known.schema)
+            and self._grow(spec, known, schemas) == known.schema
+        ):
             return
-        with self._writing(spec.name):
+        with self._locked(spec.name):
             known = self._matching(spec, fresh=True)
             if known is None:
-                grown = self._grown(spec, None, schemas)
-                self._format(spec.format).create(spec, _with_partitions(grown, spec.partition_by))
-                # It may have been there, all but its entry in the catalog.
+                grown = self._grow(spec, None, schemas)
+                # Partition columns that no row has are text.
+                missing = [pa.field(column, pa.string()) for column in spec.partition_by if column not in grown.names]
+                self._format(spec.format).create(spec, pa.schema([*grown, *missing]))
+                # Everything but its entry in the catalog may have existed.
                 known = self._matching(spec, fresh=True)
             if known is not None:
-                self._format(spec.format).change(known.entry, self._grown(spec, known, schemas))
+                self._format(spec.format).change(known.entry, self._grow(spec, known, schemas))
             self._known.pop(spec.name, None)
 
     def append(self, spec: TableSpec, files: Sequence[StagedFile], *, writer: str, batch: int) -> None:
-        """Make staged files part of the table, once: after a kill the same call finishes what is missing.
+        """Make staged files part of the table, exactly once: after a kill, the same call does the rest.
 
-        SchemaConflict when the table was not grown to them; FileNotFoundError when a staged file is lost.
+        SchemaConflict if the table has not grown to hold them; FileNotFoundError if a staged file is lost.
         """
         if not files:
             return
-        with self._writing(spec.name):
+        with self._locked(spec.name):
             known = self._ready(spec, files)
             check_fits(spec.name, known.schema, files)
             self._format(spec.format).append(known.entry, files, writer=writer, batch=batch)
@@ -131,14 +137,14 @@ class Tables:
         writer: str,
         batch: int,
     ) -> None:
-        """Upsert staged rows by key, once: the last by `order` wins, and deletes where its column `deleted` is true."""
+        """Upsert staged rows by key, exactly once: the last by `order` wins, and deletes if its `deleted` is true."""
         if spec.format != "delta":
-            raise WrongOption("table.format", spec.format, "delta: other tables know no upserts")
+            raise WrongOption("table.format", spec.format, "must be delta: other formats have no upserts")
         if not keys:
-            raise WrongOption("pk.fields", "", "at least one column")
+            raise WrongOption("pk.fields", "", "must name at least one column")
         if not files:
             return
-        with self._writing(spec.name):
+        with self._locked(spec.name):
             known = self._ready(spec, files)
             check_fits(spec.name, known.schema, files, aside=frozenset((deleted, *order)))
             self._delta.merge(known.entry, files, keys=keys, deleted=deleted, order=order, writer=writer, batch=batch)
@@ -146,11 +152,11 @@ class Tables:
     def compact(
         self, name: str, *, target_bytes: int = TARGET_BYTES, retention_hours: int = 168, dry_run: bool = False
     ) -> UpkeepResult:
-        """Make files of about a size out of smaller ones; those of each writer's last parquet batch are left alone."""
+        """Merge small files into files of about a size; the last batch of each writer of a parquet table stays."""
         if target_bytes < 1 << 10:
-            raise WrongOption("target_bytes", target_bytes, "at least 1024")
+            raise WrongOption("target_bytes", target_bytes, "must be at least 1024")
         if retention_hours < 0:
-            raise WrongOption("retention_hours", retention_hours, "0 or more")
+            raise WrongOption("retention_hours", retention_hours, "must be at least 0")
         upkeep = self._upkeep(name)
         with self._locked(f"upkeep of {name}"):
             if isinstance(upkeep, ParquetUpkeep):
@@ -160,36 +166,36 @@ class Tables:
     def expire(
         self, name: str, older_than_ms: int, *, column: str = TIMESTAMP_COLUMN, dry_run: bool = False
     ) -> UpkeepResult:
-        """Remove rows whose time (or day) is longer ago than that; partitions that become empty go, too."""
+        """Remove rows whose time (or day) is longer ago; partitions that become empty are dropped, too."""
         if older_than_ms < 0:
-            raise WrongOption("older_than_ms", older_than_ms, "0 or more")
+            raise WrongOption("older_than_ms", older_than_ms, "must be at least 0")
         known = self._require(name)
         kind = known.schema.field(column).type if column in known.schema.names else pa.null()
         in_folder = column in known.partition_by
         if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind) or (in_folder and pa.types.is_string(kind))):
-            raise WrongOption("column", column, f"a column of table {name} with times or days")
+            raise WrongOption("column", column, f"must be a column of table {name} with times or days")
         before = dt.datetime.fromtimestamp((self._clock.now_ms() - older_than_ms) / 1000, dt.UTC)
-        return self._remove(name, Older(column, kind, before), dry_run=dry_run)
+        return self._remove(name, OlderThan(column, kind, before), dry_run=dry_run)
 
     def remove_range(
         self, name: str, topic: str, *, partition: int, first: int, last: int, dry_run: bool = False
     ) -> UpkeepResult:
-        """Remove the rows that came from these offsets of a topic's partition, both ends included."""
+        """Remove the rows that came from these offsets of a partition, both ends included."""
         removal = TopicRange(topic=topic, partition=partition, first=first, last=last)
         missing = [column for column in removal.columns() if column not in self._require(name).schema.names]
         if missing:
-            raise WrongOption("table", name, f"a table with the columns {', '.join(missing)}")
+            raise WrongOption("table", name, f"must have the columns {', '.join(missing)}")
         return self._remove(name, removal, dry_run=dry_run)
 
     def recover(self, spec: TableSpec) -> int:
-        """Finish upkeep that a kill has interrupted; how many exchanges of files that were."""
+        """Finish upkeep that a kill has interrupted; returns the number of exchanges of files."""
         if self._find(spec.name, fresh=True) is None:
             return 0
         with self._locked(f"upkeep of {spec.name}"):
             return self._upkeep(spec.name).recover()
 
     def tables(self) -> list[TableInfo]:
-        """All tables, for an overview."""
+        """Summaries of all tables."""
         found = [self._catalog.find(name) for name in self._catalog.names()]
         return [table_info(self._files, entry) for entry in found if entry is not None]
 
@@ -208,17 +214,17 @@ class Tables:
 
             return DeltaUpkeep(entry=known.entry, files=self._files, tables=self._delta)
         return ParquetUpkeep(
-            entry=known.entry, files=self._files, catalog=self._catalog, writing=lambda: self._writing(name)
+            entry=known.entry, files=self._files, catalog=self._catalog, writing=lambda: self._locked(name)
         )
 
     def _require(self, name: str) -> _Known:
         known = self._find(name, fresh=True)
         if known is None:
-            raise WrongOption("table", name, "a table of format parquet or delta that exists")
+            raise WrongOption("table", name, "must be an existing table of format parquet or delta")
         return known
 
     def _ready(self, spec: TableSpec, files: Sequence[StagedFile]) -> _Known:
-        """The table, created if somebody has dropped it meanwhile."""
+        """The table, recreated if it was dropped meanwhile."""
         known = self._matching(spec)
         if known is not None and not self._files.exists(known.entry.location):
             self._parquet.forget(spec.name)
@@ -230,14 +236,10 @@ class Tables:
             raise StreamsError(f"Table {spec.name} could not be created")
         return known
 
-    def _is_grown(self, spec: TableSpec, known: _Known, schemas: Sequence[pa.Schema]) -> bool:
-        if self._format(spec.format).is_stale(known.entry, known.schema):
-            return False
-        return bool(self._grown(spec, known, schemas) == known.schema)
-
-    def _grown(self, spec: TableSpec, known: _Known | None, schemas: Sequence[pa.Schema]) -> pa.Schema:
+    def _grow(self, spec: TableSpec, known: _Known | None, schemas: Sequence[pa.Schema]) -> pa.Schema:
+        """The columns that the table needs to hold rows of all these schemas; SchemaConflict."""
         has = None if known is None else known.schema
-        grown, verdicts = planned(spec.name, has, schemas, allowed=GROWTH)
+        grown, verdicts = plan_growth(spec.name, has, schemas, allowed=GROWTH)
         for schema, verdict in zip(schemas, verdicts, strict=True):
             conflict = verdict or (None if known is None else _partition_conflict(spec.name, known, schema))
             if conflict is not None:
@@ -245,15 +247,15 @@ class Tables:
         return grown
 
     def _matching(self, spec: TableSpec, *, fresh: bool = False) -> _Known | None:
-        """The table, if it is of the kind that its writer wants."""
+        """The table, checked against its writer's format and partitions; None if it does not exist."""
         known = self._find(spec.name, fresh=fresh)
         if known is None:
             return None
         if known.entry.provider != spec.format:
-            raise WrongOption("table.format", spec.format, f"{known.entry.provider}, as table {spec.name} is")
+            raise WrongOption("table.format", spec.format, f"table {spec.name} is {known.entry.provider}")
         if known.partition_by != spec.partition_by:
             has = ", ".join(known.partition_by) or "nothing"
-            raise WrongOption("partition.by", ",".join(spec.partition_by), f"{has}, as table {spec.name} is")
+            raise WrongOption("partition.by", ",".join(spec.partition_by), f"table {spec.name} is partitioned by {has}")
         return known
 
     def _find(self, name: str, *, fresh: bool = False) -> _Known | None:
@@ -268,7 +270,7 @@ class Tables:
         try:
             schema = tables.schema(entry)
         except TypeError as error:
-            raise WrongOption("table", name, f"another one: {error}") from error
+            raise WrongOption("table", name, f"has unsupported columns: {error}") from error
         if schema is None:
             return None
         known = _Known(entry, schema, tables.partition_by(entry), time.monotonic())
@@ -279,11 +281,6 @@ class Tables:
         return self._delta if name == "delta" else self._parquet
 
     @contextmanager
-    def _writing(self, name: str) -> Iterator[None]:
-        with self._locked(name):
-            yield
-
-    @contextmanager
     def _locked(self, name: str) -> Iterator[None]:
         with _locks_guard:
             lock = _locks.setdefault(name.lower(), threading.RLock())
@@ -291,14 +288,8 @@ class Tables:
             yield
 
 
-def _with_partitions(schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
-    """With a column of text for every partition column that no row has."""
-    missing = [pa.field(column, pa.string()) for column in partition_by if column not in schema.names]
-    return pa.schema([*schema, *missing])
-
-
 def _partition_conflict(table: str, known: _Known, schema: pa.Schema) -> SchemaConflict | None:
-    """Folders' names are text of one type: a partition column never changes."""
+    """The type of a partition column never changes, because its values are names of folders."""
     for column in known.partition_by:
         has = known.schema.field(column).type
         if column in schema.names and stored_type(schema.field(column).type) not in (has, pa.null()):

@@ -1,4 +1,4 @@
-"""Which cluster topics are read from and written to; executors get it with each task."""
+"""The cluster that topics are read from and written to; executors get it with each task."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ class Cluster:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells it from others."""
+        """Identifies it among other clusters."""
         return self.bootstrap_servers, self.isolation, tuple(sorted(self.properties.items()))
 
     def settings(self, *, timeout_ms: int = 30_000) -> ClientSettings:
-        """As clients take it."""
+        """Settings for our clients."""
         return ClientSettings(
             bootstrap_servers=self.bootstrap_servers,
             client_id="caudal-spark",
             timeout_ms=timeout_ms,
-            # What goes wrong is raised; what the library repairs by itself is no news for the logs of executors.
+            # Errors are raised; what the library repairs by itself does not belong in the logs of executors.
             properties={"log_level": "2", **self.properties},
         )

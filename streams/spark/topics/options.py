@@ -1,4 +1,4 @@
-"""The options of the source: those of Spark's Kafka source, with the same meaning, defaults and refusals."""
+"""The options of the source: those of Spark's Kafka source, with the same meaning, defaults and restrictions."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Final, Literal
 from core_broker.client.java_properties import PropertyRefused, to_librdkafka
 from streams.errors import WrongOption
 from streams.spark.topics.cluster import READ_COMMITTED, READ_UNCOMMITTED, Cluster
-from streams.spark.topics.offsets import EARLIEST, LATEST, parsed, parsed_assignment
+from streams.spark.topics.offsets import EARLIEST, LATEST, parse_assignment, parse_offsets
 from streams.spark.topics.ranges import Offsets, TopicPartition
 
 BOOTSTRAP: Final = "kafka.bootstrap.servers"
@@ -23,14 +23,14 @@ _KNOWN: Final = (
     *("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"),
     *("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "minPartitions", "maxRecordsPerPartition"),
     *("failOnDataLoss", "includeHeaders", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "decode", "decodeKey"),
-    # Of the sink, which may be given the same options; of Spark's source, where they tune what we do not have.
+    # Options of the sink, which may be set on both sides; and of Spark's source, for things that we do not have.
     *("topic", "checkpointLocation", "queryName", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
 )
 KNOWN: Final = {name.lower(): name for name in _KNOWN}
 _REFUSED: Final = {
-    "auto.offset.reset": "is not for queries, which keep their offsets themselves: use startingOffsets",
-    "enable.auto.commit": "is not for queries, which commit nothing by themselves",
-    "interceptor.classes": "cannot work here: there are no Java classes",
+    "auto.offset.reset": "does not apply to queries, which keep their own offsets: use startingOffsets",
+    "enable.auto.commit": "does not apply to queries, which keep their own offsets",
+    "interceptor.classes": "is not supported: interceptors are Java classes",
     **dict.fromkeys(("key.deserializer", "value.deserializer"), "is not needed: key and value are bytes; use decode"),
     **dict.fromkeys(("key.serializer", "value.serializer"), "is not needed: key and value are bytes or text"),
 }
@@ -41,12 +41,12 @@ _LONG_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Which partitions are read: some of their own, those of topics by name, or of topics whose names fit."""
+    """Which partitions are read: given ones, or all of topics by name or by a pattern."""
 
     kind: Literal["assign", "subscribe", "subscribePattern"]
     topics: tuple[str, ...] = ()
     pattern: str = ""
-    places: tuple[TopicPartition, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,19 @@ class Boundary:
 
     kind: Literal["earliest", "latest", "offsets", "timestamp", "timestamps"]
     key: str
-    """The option that says so."""
+    """The option that was used."""
     offsets: Offsets = field(default_factory=dict)
-    """For some partitions each: offsets (-2 earliest, -1 latest), or times in ms."""
+    """By partition: offsets (-2 earliest, -1 latest), or times in ms."""
     timestamp_ms: int = 0
+
+    def is_at(self, kind: Literal["earliest", "latest"], offset: int) -> bool:
+        """Whether any partition is read from or to this position."""
+        return self.kind == kind or (self.kind == "offsets" and offset in self.offsets.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """All that a user may say about reading topics."""
+    """All options for reading topics."""
 
     cluster: Cluster
     subscription: Subscription
@@ -83,17 +87,25 @@ class SourceOptions:
     decode: str
     decode_key: str
     registry: Mapping[str, str]
-    """Properties of the registry's client and of deserializers, as they were given."""
+    """Properties of the registry client and of deserializers, as given."""
 
 
 def source_options(given: Mapping[str, str], *, is_stream: bool) -> SourceOptions:
-    """Options as a user gave them, checked; WrongOption says which is wrong, and what is allowed."""
-    options = checked_names(given)
+    """Parse a user's options; WrongOption says which is wrong, and what is allowed."""
+    options = normalize_names(given)
+    starting = _boundary(options, "starting", default="latest" if is_stream else "earliest")
+    if not is_stream and starting.is_at("latest", LATEST):
+        raise WrongOption(starting.key, options[starting.key], "a batch cannot start at the latest offsets (-1)")
+    ending = _boundary(options, "ending", default="latest")
+    if is_stream and ending.key in options:
+        raise WrongOption(ending.key, options[ending.key], "is only for batches: a stream has no end")
+    if ending.is_at("earliest", EARLIEST):
+        raise WrongOption(ending.key, options[ending.key], "a batch cannot end at the earliest offsets (-2)")
     return SourceOptions(
-        cluster=cluster_of(options),
+        cluster=parse_cluster(options),
         subscription=_subscription(options),
-        starting=_starting(options, is_stream=is_stream),
-        ending=_ending(options, is_stream=is_stream),
+        starting=starting,
+        ending=ending,
         starts_late_at_end=_one_of(options, "startingOffsetsByTimestampStrategy", ("error", "latest")) == "latest",
         group_id=options.get(GROUP),
         max_offsets=_positive(options, "maxOffsetsPerTrigger"),
@@ -110,19 +122,19 @@ def source_options(given: Mapping[str, str], *, is_stream: bool) -> SourceOption
     )
 
 
-def checked_names(given: Mapping[str, str]) -> dict[str, str]:
-    """The same options under their proper names, however they were spelt; WrongOption for those nobody knows."""
+def normalize_names(given: Mapping[str, str]) -> dict[str, str]:
+    """The options under their proper names, whatever their case; WrongOption for unknown ones."""
     options = {}
     for key, value in given.items():
         name = key.lower()
         if name not in KNOWN and not name.startswith(("kafka.", *REGISTRY)):
-            raise WrongOption(key, value, f"is not known; options are {', '.join(sorted(_KNOWN))}, kafka.*, schema.*")
+            raise WrongOption(key, value, f"is unknown; options are {', '.join(sorted(_KNOWN))}, kafka.*, schema.*")
         options[KNOWN.get(name, name)] = value
     return options
 
 
-def cluster_of(options: Mapping[str, str]) -> Cluster:
-    """The cluster that `kafka.*` describe."""
+def parse_cluster(options: Mapping[str, str]) -> Cluster:
+    """The cluster that the `kafka.*` options describe."""
     servers = options.get(BOOTSTRAP, "").strip()
     if not servers:
         raise WrongOption(BOOTSTRAP, servers, "must be given: host:port, one or more, separated by commas")
@@ -144,11 +156,11 @@ def cluster_of(options: Mapping[str, str]) -> Cluster:
 def _subscription(options: Mapping[str, str]) -> Subscription:
     given = [key for key in SUBSCRIPTIONS if key in options]
     if len(given) != 1:
-        told = " and ".join(given) or "none"
-        raise WrongOption("subscribe", told, "exactly one of subscribe, subscribePattern and assign must be given")
+        found = " and ".join(given) or "none"
+        raise WrongOption("subscribe", found, "exactly one of subscribe, subscribePattern and assign must be given")
     key, value = given[0], options[given[0]].strip()
     if key == "assign":
-        return Subscription("assign", places=tuple(parsed_assignment(key, value)))
+        return Subscription("assign", partitions=tuple(parse_assignment(key, value)))
     if key == "subscribe":
         topics = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
         if not topics:
@@ -163,35 +175,15 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
     return Subscription("subscribePattern", pattern=value)
 
 
-def _starting(options: Mapping[str, str], *, is_stream: bool) -> Boundary:
-    boundary = _boundary(options, "starting", default="latest" if is_stream else "earliest")
-    if not is_stream and (boundary.kind == "latest" or LATEST in _offsets_of(boundary)):
-        raise WrongOption(boundary.key, options[boundary.key], "a batch cannot start at the latest offsets (-1)")
-    return boundary
-
-
-def _ending(options: Mapping[str, str], *, is_stream: bool) -> Boundary:
-    boundary = _boundary(options, "ending", default="latest")
-    if is_stream and boundary.key in options:
-        raise WrongOption(boundary.key, options[boundary.key], "is for batches only: a stream has no end")
-    if boundary.kind == "earliest" or EARLIEST in _offsets_of(boundary):
-        raise WrongOption(boundary.key, options[boundary.key], "a batch cannot end at the earliest offsets (-2)")
-    return boundary
-
-
-def _offsets_of(boundary: Boundary) -> list[int]:
-    return list(boundary.offsets.values()) if boundary.kind == "offsets" else []
-
-
 def _boundary(options: Mapping[str, str], side: str, *, default: Literal["earliest", "latest"]) -> Boundary:
-    """One time for all comes before times for each, and these before offsets."""
+    """One time for all partitions takes precedence over times for each, and these over offsets."""
     timestamp, timestamps, offsets = f"{side}Timestamp", f"{side}OffsetsByTimestamp", f"{side}Offsets"
     if timestamp in options:
         return Boundary("timestamp", timestamp, timestamp_ms=_at_least(options, timestamp, 0) or 0)
     if timestamps in options:
-        times = parsed(timestamps, options[timestamps])
+        times = parse_offsets(timestamps, options[timestamps])
         if min(times.values()) < 0:
-            raise WrongOption(timestamps, options[timestamps], "times are in milliseconds, and not negative")
+            raise WrongOption(timestamps, options[timestamps], "times must be milliseconds, and not negative")
         return Boundary("timestamps", timestamps, offsets=times)
     value = options.get(offsets, default).strip()
     if value.lower() == "earliest":
@@ -200,9 +192,9 @@ def _boundary(options: Mapping[str, str], side: str, *, default: Literal["earlie
         return Boundary("latest", offsets)
     if not value.startswith("{"):
         raise WrongOption(offsets, value, 'must be earliest, latest, or JSON such as {"topicA": {"0": 23, "1": -1}}')
-    chosen = parsed(offsets, value)
+    chosen = parse_offsets(offsets, value)
     if min(chosen.values()) < EARLIEST:
-        raise WrongOption(offsets, value, "offsets are -2 (earliest), -1 (latest), or not negative")
+        raise WrongOption(offsets, value, "offsets must be -2 (earliest), -1 (latest), or not negative")
     return Boundary("offsets", offsets, offsets=chosen)
 
 
@@ -227,7 +219,7 @@ def _at_least(options: Mapping[str, str], key: str, least: int) -> int | None:
 
 
 def _one_of(options: Mapping[str, str], key: str, allowed: tuple[str, ...]) -> str:
-    """One of the words that are allowed; the first unless it is given."""
+    """One of the allowed words; the first by default."""
     value = options.get(key, allowed[0]).strip().lower()
     if value not in allowed:
         raise WrongOption(key, options[key], f"must be one of {', '.join(allowed)}")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pyspark.sql.datasource import InputPartition
 
 TopicPartition = tuple[str, int]
-"""Topic and partition."""
 Offsets = Mapping[TopicPartition, int]
 
 
@@ -22,7 +21,7 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """How many offsets there are; some may have no record."""
+        """The number of offsets; some may have no record."""
         return self.end - self.start
 
 
@@ -34,28 +33,33 @@ class RangePartition(InputPartition):
         self.range = value
 
 
-def shared_out(start: Offsets, end: Offsets, *, rows_max: int) -> dict[TopicPartition, int]:
-    """Ends that are nearer, so that about `rows_max` offsets are read: each partition gets its share of them.
+def limit_rows(start: Offsets, end: Offsets, *, rows_max: int) -> dict[TopicPartition, int]:
+    """Earlier ends, so that about `rows_max` offsets are read: each partition gets a share in proportion to its size.
 
-    A partition with little gets at least one, so that it never starves; partitions that `start` lacks are left out.
+    A small partition gets at least one, so that it never starves; partitions that `start` lacks are left out.
     """
-    sizes = {place: end[place] - first for place, first in start.items() if end.get(place, first) > first}
+    sizes = {item: end[item] - first for item, first in start.items() if end.get(item, first) > first}
     total = sum(sizes.values())
-    nearer = {place: offset for place, offset in end.items() if place in start}
+    limited = {item: offset for item, offset in end.items() if item in start}
     if total <= rows_max:
-        return nearer
-    for place, size in sizes.items():
+        return limited
+    for item, size in sizes.items():
         share = rows_max * size / total
         rows = math.ceil(share) if share < 1 else math.floor(share)
-        nearer[place] = min(end[place], start[place] + rows)
-    return nearer
+        limited[item] = min(end[item], start[item] + rows)
+    return limited
 
 
-def divided(
+def split_ranges(
     ranges: Sequence[OffsetRange], *, parts_min: int | None = None, rows_max: int | None = None
 ) -> list[OffsetRange]:
-    """The ranges that hold anything, cut into at least so many parts, and none longer than is allowed."""
-    parts = [part for item in ranges if item.size > 0 for part in _cut(item, _parts_of(item, rows_max))]
+    """The ranges that are not empty, in at least `parts_min` parts of at most `rows_max` offsets."""
+    parts = [
+        part
+        for item in ranges
+        if item.size > 0
+        for part in _cut(item, 1 if rows_max is None else math.ceil(item.size / rows_max))
+    ]
     if parts_min is None or parts_min <= len(parts):
         return parts
     total = sum(item.size for item in parts)
@@ -67,10 +71,6 @@ def divided(
         count = _share(item.size, large_total, for_large) if item in large else 1
         result += _cut(item, count)
     return result
-
-
-def _parts_of(item: OffsetRange, rows_max: int | None) -> int:
-    return 1 if rows_max is None else math.ceil(item.size / rows_max)
 
 
 def _share(size: int, total: int, parts: int) -> int:

@@ -1,4 +1,4 @@
-"""The columns of the source, as Spark's Kafka source has them, and with what was decoded in them."""
+"""The columns of the source: those of Spark's Kafka source, with keys and values decoded on request."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,10 +20,9 @@ from pyspark.sql.types import (
 
 from streams.spark.decoding.spec import DecoderSpec
 from streams.spark.topics.cluster import Cluster
-from streams.spark.topics.decoded import Column, decoded_column, opened
-from streams.spark.topics.fetching import HEADERS, RawBatch
+from streams.spark.topics.decoded import decode_column, open_decoder
+from streams.spark.topics.fetching import HEADERS, RawBatch, read_range
 from streams.spark.topics.ranges import OffsetRange
-from streams.spark.topics.reading import read_range
 
 _MS_MAX: Final = (2**63 - 1) // 1000
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
@@ -45,7 +44,7 @@ ERROR, RAW, RAW_KEY = "_error", "_raw", "_rawKey"
 
 
 def spark_schema(*, include_headers: bool, key: DataType | None = None, value: DataType | None = None) -> StructType:
-    """The columns; keys and values are bytes unless their types are given, and then there may be errors, too."""
+    """The columns. Keys and values are bytes unless their types are given, which adds columns for errors."""
     fields = [
         StructField("key", key or BinaryType()),
         StructField("value", value or BinaryType()),
@@ -69,46 +68,42 @@ def spark_schema(*, include_headers: bool, key: DataType | None = None, value: D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowMaker:
-    """Makes rows of ranges, on the executors."""
+    """Reads ranges as rows, on the executors."""
 
     cluster: Cluster
     schema: pa.Schema
-    """What Spark expects, to the letter."""
+    """Exactly the schema that Spark expects."""
     timeout_ms: int
     fail_on_data_loss: bool
     key: DecoderSpec | None = None
     value: DecoderSpec | None = None
 
     def read(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """The records of a range, by batches."""
+        """The records of a range, in batches."""
         raw = read_range(self.cluster, wanted, timeout_ms=self.timeout_ms, fail_on_data_loss=self.fail_on_data_loss)
-        return (self._rows(batch, wanted) for batch in raw)
+        for batch in raw:
+            columns = raw_columns(batch, wanted, include_headers="headers" in self.schema.names)
+            if self.key or self.value:
+                columns = self._decode(columns, batch, wanted.topic)
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _rows(self, batch: RawBatch, wanted: OffsetRange) -> pa.RecordBatch:
-        columns = raw_columns(batch, wanted, include_headers="headers" in self.schema.names)
-        if self.key or self.value:
-            columns = self._decoded(columns, batch, wanted.topic)
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def _decoded(self, columns: list[pa.Array], batch: RawBatch, topic: str) -> list[pa.Array]:
-        found: list[Column] = []
+    def _decode(self, columns: list[pa.Array], batch: RawBatch, topic: str) -> list[pa.Array]:
+        errors: list[pa.Array] = []
         raw: list[pa.Array] = []
-        for place, spec in ((1, self.value), (0, self.key)):
+        for index, spec in ((1, self.value), (0, self.key)):
             if spec is not None:
-                wanted = self.schema.field(place).type
-                column = decoded_column(opened(spec), columns[place], topic, headers=batch.headers, wanted=wanted)
-                raw.append(pc.if_else(pc.is_valid(column.errors), columns[place], None))
-                columns[place] = column.data
-                found.append(column)
-        errors = found[0].errors
-        if len(found) > 1:
-            of_key = pc.binary_join_element_wise("key: ", found[1].errors, "")
-            errors = pc.coalesce(errors, of_key)
-        return [*columns, errors, *raw]
+                wanted = self.schema.field(index).type
+                column = decode_column(open_decoder(spec), columns[index], topic, headers=batch.headers, wanted=wanted)
+                raw.append(pc.if_else(pc.is_valid(column.errors), columns[index], None))
+                columns[index] = column.data
+                errors.append(column.errors)
+        if len(errors) > 1:
+            errors[1] = pc.binary_join_element_wise("key: ", errors[1], "")
+        return [*columns, pc.coalesce(*errors), *raw]
 
 
 def raw_columns(batch: RawBatch, wanted: OffsetRange, *, include_headers: bool) -> list[pa.Array]:
-    """The columns of RAW_SCHEMA, in its order; without the headers unless they are wanted."""
+    """The columns of RAW_SCHEMA, in its order; headers only if they are wanted."""
     count = len(batch)
     columns = [
         batch.keys,
@@ -125,7 +120,7 @@ def raw_columns(batch: RawBatch, wanted: OffsetRange, *, include_headers: bool) 
 
 
 def timestamps(milliseconds: pa.Array) -> pa.Array:
-    """Times as Spark has them; those that it cannot hold become the first or the last that it can."""
+    """Times in Spark's type; those out of its range become the first or the last that it can hold."""
     try:
         return milliseconds.cast(pa.timestamp("ms", "UTC")).cast(TIMESTAMP)
     except pa.ArrowInvalid:

@@ -6,33 +6,40 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
-from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, StringType, StructType
+from pyspark.sql.types import DataType, StructType
 from typing_extensions import override
 
 from streams.errors import StreamsError, WrongOption
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.column_producer import ANY_PARTITION, ColumnProducer
-from streams.spark.topics.options import GROUP, checked_names, cluster_of
+from streams.spark.topics.options import GROUP, normalize_names, parse_cluster
 
-_TEXT_OR_BYTES: Final = (StringType(), BinaryType())
+_COLUMN_TYPES: Final = {
+    "key": ("string", "binary"),
+    "value": ("string", "binary"),
+    "topic": ("string",),
+    "partition": ("int",),
+    "headers": ("array<struct<key:string,value:binary>>",),
+}
 _TIMEOUT_MS: Final = 150_000
-"""Longer than a record may take, so that it is the record that is told about."""
+"""Longer than a record may take, so that the error is about the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """All that a user may say about writing topics."""
+    """All options for writing topics."""
 
     cluster: Cluster
     topic: str | None
 
 
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
-    """Options as a user gave them, checked; WrongOption says which is wrong, and what is allowed."""
-    options = checked_names(given)
+    """Parse a user's options; WrongOption says which is wrong, and what is allowed."""
+    options = normalize_names(given)
     if "kafka.transactional.id" in options:
-        raise WrongOption("kafka.transactional.id", options["kafka.transactional.id"], "records are sent at least once")
-    cluster = cluster_of({key: value for key, value in options.items() if key != GROUP})
+        given_id = options["kafka.transactional.id"]
+        raise WrongOption("kafka.transactional.id", given_id, "is not supported: records are sent at least once")
+    cluster = parse_cluster({key: value for key, value in options.items() if key != GROUP})
     topic = options.get("topic")
     if topic is not None and not topic.strip():
         raise WrongOption("topic", topic, "must be the name of a topic")
@@ -41,20 +48,20 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one task has written."""
+    """The result of one task."""
 
     rows: int
 
 
 class _Sender:
-    """What the writers of batches and streams share: it is made on the driver and sends on the executors."""
+    """Common to the writers of batches and streams: created on the driver, sends on the executors."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_columns(options, schema)
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Send the rows of one task, and wait until all are written; raises NotSent."""
+        """Send the rows of one task and wait until all are written; raises NotSent."""
         producer = ColumnProducer(self._options.cluster.settings(timeout_ms=_TIMEOUT_MS))
         try:
             rows = 0
@@ -68,7 +75,7 @@ class _Sender:
 
 
 class TopicWriter(_Sender, DataSourceArrowWriter):
-    """Writes a batch. What was sent stays, also when the batch fails."""
+    """Writes a batch. Records that were sent stay, even if the batch fails."""
 
     @override
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -77,7 +84,7 @@ class TopicWriter(_Sender, DataSourceArrowWriter):
 
 
 class TopicStreamWriter(_Sender, DataSourceStreamArrowWriter):
-    """Writes a stream. A batch that is done again is sent again."""
+    """Writes a stream. A batch that is repeated is sent again."""
 
     @override
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -86,40 +93,23 @@ class TopicStreamWriter(_Sender, DataSourceStreamArrowWriter):
 
     @override
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """All is written already."""
+        """Nothing to do: everything is written already."""
 
     @override
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """What is written stays."""
+        """Nothing to do: records that were written stay."""
 
 
 def check_columns(options: SinkOptions, schema: StructType) -> None:
-    """Refuse rows that are no records; columns with other names are left out, as Spark's Kafka sink does."""
+    """Refuse rows that are not records; columns with other names are ignored, as in Spark's Kafka sink."""
     types: dict[str, DataType] = {field.name: field.dataType for field in schema.fields}
     if "value" not in types:
         raise WrongOption("value", sorted(types), "there must be a column value")
     if "topic" not in types and options.topic is None:
         raise WrongOption("topic", None, "must be given, or there must be a column topic")
-    allowed: dict[str, tuple[DataType, ...]] = {
-        "key": _TEXT_OR_BYTES,
-        "value": _TEXT_OR_BYTES,
-        "topic": (StringType(),),
-        "partition": (IntegerType(),),
-    }
-    for name, kinds in allowed.items():
-        if name in types and not isinstance(types[name], tuple(type(kind) for kind in kinds)):
-            told = " or ".join(kind.simpleString() for kind in kinds)
-            raise WrongOption(name, types[name].simpleString(), f"the column must be {told}")
-    if "headers" in types and not _are_headers(types["headers"]):
-        told = "the column must be array<struct<key:string,value:binary>>"
-        raise WrongOption("headers", types["headers"].simpleString(), told)
-
-
-def _are_headers(kind: DataType) -> bool:
-    if not isinstance(kind, ArrayType) or not isinstance(kind.elementType, StructType):
-        return False
-    types = [(field.name, type(field.dataType)) for field in kind.elementType.fields]
-    return types == [("key", StringType), ("value", BinaryType)]
+    for name, allowed in _COLUMN_TYPES.items():
+        if name in types and types[name].simpleString().partition(" ")[0] not in allowed:  # without a collation
+            raise WrongOption(name, types[name].simpleString(), f"the column must be {' or '.join(allowed)}")
 
 
 def send_rows(producer: ColumnProducer, batch: pa.RecordBatch, *, topic: str | None) -> None:
@@ -127,28 +117,18 @@ def send_rows(producer: ColumnProducer, batch: pa.RecordBatch, *, topic: str | N
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     producer.send(
         topic or _topics(columns["topic"]),
-        _bytes(columns["value"]),
-        keys=_bytes(columns["key"]) if "key" in columns else None,
-        partitions=_partitions(columns["partition"]) if "partition" in columns else None,
+        columns["value"].cast(pa.binary()).to_pylist(),
+        keys=columns["key"].cast(pa.binary()).to_pylist() if "key" in columns else None,
+        partitions=columns["partition"].fill_null(ANY_PARTITION).to_pylist() if "partition" in columns else None,
         headers=_headers(columns["headers"]) if "headers" in columns else None,
     )
 
 
 def _topics(column: pa.Array) -> list[str]:
     if column.null_count:
-        raise StreamsError("A row has no topic: set the option topic, or give each row one in the column topic")
+        raise StreamsError("A row has no topic: set the option topic, or fill the column topic in every row")
     topics: list[str] = column.to_pylist()
     return topics
-
-
-def _bytes(column: pa.Array) -> list[bytes | None]:
-    values: list[bytes | None] = column.cast(pa.binary()).to_pylist()
-    return values
-
-
-def _partitions(column: pa.Array) -> list[int]:
-    partitions: list[int] = column.fill_null(ANY_PARTITION).to_pylist()
-    return partitions
 
 
 def _headers(column: pa.Array) -> Iterable[list[tuple[str, bytes | None]] | None]:

@@ -59,7 +59,7 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
     [["topic", "list"], ["topic", "describe", "x"], ["topic", "consume", "x"], ["group", "list"], ["cluster", "info"]],
     ids="-".join,
 )
-def test_unreachable_cluster_is_told_with_what_to_do_next(
+def test_unreachable_cluster_is_reported_with_what_to_do_next(
     command: list[str], closed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*command, *closed]) == 1
@@ -82,7 +82,7 @@ def test_unreachable_cluster_is_told_with_what_to_do_next(
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_usage_is_told_without_a_traceback(
+def test_wrong_usage_is_reported_without_a_traceback(
     command: list[str], hint: str, closed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*command, *(closed if len(command) > 1 else [])]) == 2
@@ -111,7 +111,7 @@ def no_registry(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
     ids="-".join,
 )
-def test_unreachable_registry_is_told_with_what_to_do_next(
+def test_unreachable_registry_is_reported_with_what_to_do_next(
     command: list[str],
     no_registry: list[str],
     capsys: pytest.CaptureFixture[str],
@@ -147,7 +147,7 @@ def test_unreachable_registry_is_told_with_what_to_do_next(
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_usage_of_the_registry_is_told_without_a_traceback(
+def test_wrong_usage_of_the_registry_is_reported_without_a_traceback(
     command: list[str],
     hint: str,
     no_registry: list[str],
@@ -181,7 +181,7 @@ def no_worker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
     ids="-".join,
 )
-def test_unreachable_worker_is_told_with_what_to_do_next(
+def test_unreachable_worker_is_reported_with_what_to_do_next(
     command: list[str], no_worker: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('{"name": "x", "connector.class": "FileStreamSink"}'))
@@ -211,7 +211,7 @@ def test_unreachable_worker_is_told_with_what_to_do_next(
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_usage_of_connect_is_told_without_a_traceback(
+def test_wrong_usage_of_connect_is_reported_without_a_traceback(
     command: list[str],
     hint: str,
     no_worker: list[str],
@@ -227,7 +227,7 @@ def test_wrong_usage_of_connect_is_told_without_a_traceback(
 
 
 @pytest.mark.parametrize("service", ["connect", "connect-worker"])
-def test_wrong_setting_of_connect_is_told_before_anything_starts(
+def test_wrong_setting_of_connect_is_reported_before_anything_starts(
     service: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([service, "--set", "grup.id=1"]) == 2
@@ -235,11 +235,11 @@ def test_wrong_setting_of_connect_is_told_before_anything_starts(
     assert main([service, "--set", "grup.id=1", "--", "--concurrency", "1"]) == 2
 
 
-def test_wrong_property_of_the_client_is_told(closed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_property_of_the_client_is_reported(closed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topic", "list", *closed, "-X", "no.such=1"]) == 1
     assert "no.such" in capsys.readouterr().err
 
 
-def test_wrong_setting_of_the_broker_is_told_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_setting_of_the_broker_is_reported_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["broker", "--set", "log.segmnt.bytes=1"]) == 2
     assert "did you mean log.segment.bytes?" in capsys.readouterr().err

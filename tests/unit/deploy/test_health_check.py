@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core_broker.service.metrics import MetricsServer
-from deploy.health_check import address, command_of, main
+from deploy.health_check import address, caudal_arguments, main
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_a_command_that_is_no_service_cannot_be_asked(command: list[str]) -> Non
     ],
 )
 def test_the_service_of_a_container_is_read_from_its_first_process(process: bytes, command: list[str]) -> None:
-    assert command_of(process) == command
+    assert caudal_arguments(process) == command
 
 
-def test_a_service_that_is_well_is_told_so() -> None:
+def test_a_service_that_is_healthy_has_exit_code_0() -> None:
     with MetricsServer("http://127.0.0.1:0", collect=lambda: ()) as server:
         assert server.url is not None
         listener = server.url.removesuffix("/metrics")
         assert main(["broker", "--set", f"metrics.listener={listener}"], {}) == 0
 
 
-def test_a_service_that_is_not_well_is_told_with_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_that_is_not_healthy_is_reported_with_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
     with MetricsServer("http://127.0.0.1:0", collect=lambda: (), is_healthy=lambda: False) as server:
         assert server.url is not None
         listener = server.url.removesuffix("/metrics")
@@ -74,7 +74,7 @@ def test_waiting_ends_when_the_service_is_well() -> None:
     assert next(answers, None) is None
 
 
-def test_nobody_there_is_not_well(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_that_does_not_run_is_not_healthy(capsys: pytest.CaptureFixture[str]) -> None:
     with MetricsServer("http://127.0.0.1:0", collect=lambda: ()) as server:
         assert server.url is not None
         listener = server.url.removesuffix("/metrics")
@@ -82,11 +82,11 @@ def test_nobody_there_is_not_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert "refused" in capsys.readouterr().err
 
 
-def test_an_unknown_service_is_told_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_service_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["brokers"], {}) == 2
     assert "broker|registry|rest-proxy|connect" in capsys.readouterr().err
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["broker", "--config", str(tmp_path / "none.properties")], {}) == 2
     assert "none.properties" in capsys.readouterr().err

@@ -4,7 +4,7 @@ from connect.settings import ConnectSettings
 from core_broker.service.settings import ServiceSettings
 from core_broker.settings import BrokerSettings
 from deploy.services import SERVICES
-from deploy.stack import BY_NAME, STACK, Place, settings_of, url
+from deploy.stack import BY_NAME, STACK, ServiceAddress, settings_of
 from rest_proxy.settings import ProxySettings
 from schema_registry.settings import RegistrySettings
 
@@ -14,8 +14,8 @@ SETTINGS: dict[str, type[ServiceSettings]] = {
     "rest-proxy": ProxySettings,
     "connect": ConnectSettings,
 }
-PLACES = {
-    service.name: Place(
+ADDRESSES = {
+    service.name: ServiceAddress(
         host=f"{service.name}.internal",
         port=service.port,
         data=f"/data/{service.name}",
@@ -42,34 +42,30 @@ def test_no_two_services_have_the_same_port() -> None:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_each_service_takes_the_settings_that_join_it_to_the_others(name: str) -> None:
-    settings = settings_of(name, PLACES)
+    settings = settings_of(name, ADDRESSES)
     SETTINGS[name].parse(settings)  # refuses what is unknown or wrong
     assert SETTINGS[name].ignored(settings) == {}
 
 
 @pytest.mark.parametrize("name", ["rest-proxy", "connect"])
-def test_services_find_the_broker_where_it_stands(name: str) -> None:
-    assert settings_of(name, PLACES)["bootstrap.servers"] == "broker.internal:9092"
+def test_services_find_the_broker_at_its_address(name: str) -> None:
+    assert settings_of(name, ADDRESSES)["bootstrap.servers"] == "broker.internal:9092"
 
 
-def test_what_somebody_else_runs_is_found_where_that_is() -> None:
+def test_external_services_are_found_at_their_addresses() -> None:
     elsewhere = {"broker": "kafka-1:9092,kafka-2:9092", "registry": "https://schemas.example.org"}
-    places = {"rest-proxy": PLACES["rest-proxy"], "broker": PLACES["broker"]}
-    settings = settings_of("rest-proxy", places, elsewhere=elsewhere)
+    addresses = {"rest-proxy": ADDRESSES["rest-proxy"], "broker": ADDRESSES["broker"]}
+    settings = settings_of("rest-proxy", addresses, elsewhere=elsewhere)
     assert settings["bootstrap.servers"] == "kafka-1:9092,kafka-2:9092"
     assert settings["schema.registry.url"] == "https://schemas.example.org"
-    guarding = settings_of("broker", places, elsewhere=elsewhere)
+    guarding = settings_of("broker", addresses, elsewhere=elsewhere)
     assert guarding["confluent.schema.registry.url"] == "https://schemas.example.org"
 
 
 def test_a_broker_without_any_registry_asks_none() -> None:
-    assert "confluent.schema.registry.url" not in settings_of("broker", {"broker": PLACES["broker"]})
-
-
-def test_an_url_names_host_and_port() -> None:
-    assert url("registry", PLACES) == "http://registry.internal:8081"
+    assert "confluent.schema.registry.url" not in settings_of("broker", {"broker": ADDRESSES["broker"]})
 
 
 def test_an_unknown_service_has_no_settings() -> None:
     with pytest.raises(KeyError):
-        settings_of("console", {"console": PLACES["broker"]})
+        settings_of("console", {"console": ADDRESSES["broker"]})

@@ -32,15 +32,15 @@ def test_what_is_sparks_own_is_given_to_spark_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("spark.caudal.data.folder", "x", "unknown setting; there are spark.caudal.connect.host, "),
+        ("spark.caudal.data.folder", "x", "unknown setting; known are spark.caudal.connect.host, "),
         ("spark.caudal.data.dir", "", "must be not empty"),
         ("spark.caudal.connect.port", "70000", "must be between -1 and 65535"),
         ("spark.caudal.connect.port", "many", "must be a whole number"),
         ("spark.caudal.idle.timeout.ms", "1", "must be at least 1000"),
-        ("spark.driver.memory", "much", "must be a number with k, m, g or t behind it, such as 1g"),
-        ("spark.driver.memory", "1024", "must be a number with k, m, g or t behind it, such as 1g"),
-        ("spark.driver.memory", "", "must be a number with k, m, g or t behind it, such as 1g"),
-        ("spark.remote", "sc://host", "spark.master says where"),
+        ("spark.driver.memory", "much", "must be a number followed by k, m, g or t, such as 1g"),
+        ("spark.driver.memory", "1024", "must be a number followed by k, m, g or t, such as 1g"),
+        ("spark.driver.memory", "", "must be a number followed by k, m, g or t, such as 1g"),
+        ("spark.remote", "sc://host", "set spark.master"),
         ("spark.sql.warehouse.dir", "/x", "use spark.caudal.warehouse.dir"),
         ("spark.connect.grpc.binding.port", "1", "use spark.caudal.connect.port"),
         ("bootstrap.servers", "x", "unknown setting"),
@@ -56,8 +56,8 @@ def test_what_cannot_work_is_refused_with_what_is_allowed(key: str, value: str, 
 
 def test_the_refusal_of_an_unknown_key_of_ours_names_all_there_are() -> None:
     ours = [key for key in SparkSettings.DEFINITIONS if key.startswith("spark.caudal.")]
-    told = SparkSettings.REFUSED["spark.caudal.*"]
-    assert [key for key in ours if key not in told] == []
+    output = SparkSettings.REFUSED["spark.caudal.*"]
+    assert [key for key in ours if key not in output] == []
 
 
 def test_the_file_may_be_another_services_and_the_last_source_wins(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from streams.spark.commits.manifest import Manifest, Reload, Replaced
 from streams.spark.commits.outbox import Outbox
 from streams.spark.files import Files
 from streams.spark.tables import Tables
-from streams.spark.tables.model import packed_schema
+from streams.spark.tables.model import pack_schema
 from tests.support.staged_files import staged
 
 ROW = pa.schema([("id", pa.int64()), ("_topic", pa.string()), ("_partition", pa.int32()), ("_offset", pa.int64())])
@@ -95,7 +95,7 @@ class World:
     def rows(self, start: int, end: int) -> list[Entry]:
         content = [{"id": offset, "_offset": offset} for offset in range(start, end)]
         file = staged(self.folder, content, ROW)
-        written = WrittenRows(table="orders", file=file, fingerprint="x", schema_bytes=packed_schema(ROW))
+        written = WrittenRows(table="orders", file=file, fingerprint="x", schema_bytes=pack_schema(ROW))
         return [written, WrittenRange(topic="orders", partition=0, start=start, end=end)]
 
     def reload(self, start: int, end: int) -> int:

@@ -15,8 +15,8 @@ def passing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_help_teaches_by_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quickstart", "--help"]) == 0
-    told = capsys.readouterr().out
-    assert [word for word in ("Examples", "--exit", "--no-spark", "CAUDAL_DATA") if word not in told] == []
+    output = capsys.readouterr().out
+    assert [word for word in ("Examples", "--exit", "--no-spark", "CAUDAL_DATA") if word not in output] == []
 
 
 def test_ports_that_cannot_be_meant_are_refused_and_nothing_is_left(
@@ -30,7 +30,7 @@ def test_ports_that_cannot_be_meant_are_refused_and_nothing_is_left(
 
 
 @pytest.mark.processes
-def test_a_folder_that_is_a_file_is_told(passing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_a_file_is_reported(passing: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = passing / "file"
     file.write_text("no folder")
 

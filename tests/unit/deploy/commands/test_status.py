@@ -25,7 +25,7 @@ def test_the_folder_of_the_environment_is_looked_at(capsys: pytest.CaptureFixtur
 
 def test_a_folder_whose_launcher_has_ended_has_no_platform(tmp_path: Path) -> None:
     (tmp_path / "river").mkdir()
-    lock = PlatformLock.taken(tmp_path / "river")
+    lock = PlatformLock.try_acquire(tmp_path / "river")
     assert lock is not None
     lock.release()
     assert main(["status"]) == 3

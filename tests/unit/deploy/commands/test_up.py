@@ -21,7 +21,7 @@ def test_every_command_teaches_by_example(command: str, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["--without", "zookeeper"], "there is no such service"),
         (["--without", "broker"], "--bootstrap HOST:PORT"),
@@ -30,12 +30,12 @@ def test_every_command_teaches_by_example(command: str, capsys: pytest.CaptureFi
         (["--detach", "--set", "kafka:a=b"], "no service called kafka runs here"),
     ],
 )
-def test_what_cannot_be_meant_is_told_before_anything_is_made(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_a_request_that_cannot_work_is_refused_before_anything_is_created(
+    words: list[str], expected: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main(["up", *words]) == 1
     error = capsys.readouterr().err
-    assert told in error
+    assert expected in error
     assert "Traceback" not in error
     assert not (tmp_path / "river").exists()
 

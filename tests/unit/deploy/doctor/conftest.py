@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.doctor.finding import Surroundings
+from deploy.doctor.finding import Context
 
 
 @pytest.fixture
-def surroundings(tmp_path: Path) -> Surroundings:
+def context(tmp_path: Path) -> Context:
     """An empty environment and an empty data folder."""
-    return Surroundings(environment={}, data=tmp_path)
+    return Context(environment={}, data=tmp_path)

@@ -3,30 +3,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from deploy.doctor.checks import CHECKS, Check, as_json, run_checks
-from deploy.doctor.finding import Finding, Level, Surroundings, ok, problem
+from deploy.doctor.finding import Context, Finding, Level, ok, problem
 
 
-def _well(_: Surroundings) -> Iterator[Finding]:
+def _well(_: Context) -> Iterator[Finding]:
     yield ok("Well", "as it should be")
 
 
-def _broken(_: Surroundings) -> Iterator[Finding]:
+def _broken(_: Context) -> Iterator[Finding]:
     yield ok("Broken", "the first half")
     raise RuntimeError("no such thing\nwith details")
 
 
-def test_check_that_raises_is_itself_a_finding_and_keeps_what_it_found_before(surroundings: Surroundings) -> None:
+def test_check_that_raises_is_itself_a_finding_and_keeps_what_it_found_before(context: Context) -> None:
     checks = [Check(group="Some", name="Broken", look=_broken), Check(group="Some", name="Well", look=_well)]
-    (_, broken), (_, well) = run_checks(checks, surroundings)
+    (_, broken), (_, well) = run_checks(checks, context)
     assert [finding.level for finding in broken] == [Level.OK, Level.PROBLEM]
     assert broken[1].found == "the check failed: RuntimeError: no such thing"
     assert [finding.level for finding in well] == [Level.OK]
 
 
-def test_check_that_hangs_is_itself_a_finding_and_holds_up_nobody(surroundings: Surroundings) -> None:
+def test_check_that_hangs_is_itself_a_finding_and_holds_up_no_other(context: Context) -> None:
     released = threading.Event()
 
-    def hangs(_: Surroundings) -> Iterator[Finding]:
+    def hangs(_: Context) -> Iterator[Finding]:
         yield ok("Hangs", "the first half")
         released.wait(60)
         yield ok("Hangs", "the second half")
@@ -36,7 +36,7 @@ def test_check_that_hangs_is_itself_a_finding_and_holds_up_nobody(surroundings: 
         Check(group="Some", name="Well", look=_well, seconds_max=60),
     ]
     try:
-        (_, hanging), (_, well) = run_checks(checks, replace(surroundings, answer_seconds=0.01))
+        (_, hanging), (_, well) = run_checks(checks, replace(context, answer_seconds=0.01))
     finally:
         released.set()
     assert [finding.level for finding in hanging] == [Level.OK, Level.PROBLEM]

@@ -4,43 +4,45 @@ from pathlib import Path
 
 import pytest
 
-from deploy.doctor.finding import Finding, Level, Surroundings
+from deploy.doctor.finding import Context, Finding, Level
 from deploy.doctor.java import java, spark_variables
 from streams.spark.engine.class_archive import archive_file
 from tests.support.made_up_java import made_up_java
 
 
 def _spark(**environment: str) -> Finding:
-    (finding,) = spark_variables(Surroundings(environment=environment, data=Path()))
+    (finding,) = spark_variables(Context(environment=environment, data=Path()))
     return finding
 
 
 def test_missing_java_is_a_problem_that_tells_how_to_install_one(tmp_path: Path) -> None:
-    (finding,) = java(Surroundings(environment={"PATH": str(tmp_path)}, data=Path()))
+    (finding,) = java(Context(environment={"PATH": str(tmp_path)}, data=Path()))
     assert finding.level is Level.PROBLEM
     assert any("apt-get install" in step for step in finding.next_steps)
 
 
 def test_java_home_without_a_java_is_a_problem(tmp_path: Path) -> None:
-    (finding,) = java(Surroundings(environment={"JAVA_HOME": str(tmp_path)}, data=Path()))
+    (finding,) = java(Context(environment={"JAVA_HOME": str(tmp_path)}, data=Path()))
     assert finding.level is Level.PROBLEM
     assert f"JAVA_HOME is {tmp_path}" in finding.found
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("is_prepared", "told"), [(False, "sooner after  caudal spark prepare"), (True, "at hand")])
-def test_java_is_told_with_how_spark_starts_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool, told: str
+@pytest.mark.parametrize(
+    ("is_prepared", "expected"), [(False, "faster after  caudal spark prepare"), (True, "archived")]
+)
+def test_java_is_reported_with_how_spark_starts_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool, expected: str
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     environment = made_up_java(tmp_path)
     if is_prepared:
         archive_file(environment).parent.mkdir(parents=True)
         archive_file(environment).touch()
-    (finding,) = java(Surroundings(environment=environment, data=Path()))
+    (finding,) = java(Context(environment=environment, data=Path()))
     assert finding.level is Level.OK
     assert f"17 at {tmp_path}/bin/java; Spark" in finding.found
-    assert finding.found.endswith(told)
+    assert finding.found.endswith(expected)
 
 
 def test_no_variables_of_spark_are_well() -> None:

@@ -1,11 +1,11 @@
 from pathlib import Path
 
-from deploy.doctor.finding import Finding, Level, Surroundings
+from deploy.doctor.finding import Context, Finding, Level
 from deploy.doctor.variables import variables
 
 
 def _found(**environment: str) -> list[Finding]:
-    return list(variables(Surroundings(environment=environment, data=Path())))
+    return list(variables(Context(environment=environment, data=Path())))
 
 
 def test_environment_without_ours_is_well() -> None:
@@ -17,7 +17,7 @@ def test_variable_with_a_typing_mistake_is_a_problem_that_names_the_right_settin
     (finding,) = _found(KAFKA_NUM_PARTITONS="3")
     assert (finding.level, finding.subject) == (Level.PROBLEM, "KAFKA_NUM_PARTITONS")
     assert "did you mean num.partitions?" in finding.found
-    assert "unset KAFKA_NUM_PARTITONS" in finding.next_steps[0]
+    assert "unset or correct KAFKA_NUM_PARTITONS" in finding.next_steps[0]
 
 
 def test_variable_with_a_wrong_value_is_a_problem_that_tells_what_is_allowed() -> None:
@@ -45,7 +45,7 @@ def test_one_wrong_variable_does_not_hide_those_that_have_an_effect() -> None:
     assert "NUM_PARTITIONS" not in effective.found
 
 
-def test_variable_of_the_tools_that_nobody_reads_is_told_with_the_one_that_was_meant() -> None:
+def test_variable_of_the_tools_that_does_not_exist_is_reported_with_a_similar_one() -> None:
     (finding,) = _found(CAUDAL_BOOTSTRAPS="kafka:9092")
     assert finding.level is Level.WARNING
     assert finding.next_steps == ("did you mean CAUDAL_BOOTSTRAP?",)

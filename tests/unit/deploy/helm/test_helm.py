@@ -125,7 +125,7 @@ def test_selectors_of_workloads_choose_their_own_pods(objects: Objects) -> None:
             assert wanted <= item["spec"]["template"]["metadata"]["labels"].items()
 
 
-def test_pods_are_asked_for_their_health_and_run_as_nobody_special(objects: Objects) -> None:
+def test_pods_are_asked_for_their_health_and_run_without_privileges(objects: Objects) -> None:
     for name, pod in _pods(objects).items():
         (container,) = pod["spec"]["containers"]
         assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
@@ -139,7 +139,7 @@ def test_pods_are_asked_for_their_health_and_run_as_nobody_special(objects: Obje
             }
 
 
-def test_a_broker_is_told_by_its_name_in_the_cluster() -> None:
+def test_a_broker_is_addressed_by_its_name_in_the_cluster() -> None:
     config = _rendered()["ConfigMap", "prod-caudal-broker"]["data"]["server.properties"]
     assert parse_properties(config)["advertised.listeners"] == "PLAINTEXT://prod-caudal-broker.events.svc:9092"
     assert ("Service", "prod-caudal-broker") in _rendered()

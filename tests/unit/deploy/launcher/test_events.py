@@ -13,7 +13,7 @@ from deploy.launcher.events import (
     Starting,
     Stopped,
     Stopping,
-    decoded,
+    decode_event,
 )
 
 EVENTS: list[Event] = [
@@ -28,17 +28,17 @@ EVENTS: list[Event] = [
 ]
 
 
-def test_events_arrive_in_another_process_as_they_were_told() -> None:
+def test_events_arrive_in_another_process_unchanged() -> None:
     reading, writing = os.pipe()
     pipe = EventPipe(writing)
     for event in EVENTS:
         pipe(event)
     pipe.close()
     with os.fdopen(reading, "rb") as news:
-        assert [decoded(line) for line in news] == EVENTS
+        assert [decode_event(line) for line in news] == EVENTS
 
 
-def test_a_launcher_goes_on_when_nobody_listens_any_more() -> None:
+def test_a_launcher_goes_on_after_its_listener_has_gone() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     pipe = EventPipe(writing)

@@ -45,7 +45,7 @@ async def test_a_service_that_never_answers_is_not_waited_for_for_ever() -> None
         assert not await is_healthy(url, timeout_s=0.05)
 
 
-async def test_where_nobody_listens_nobody_is_healthy() -> None:
+async def test_a_closed_port_is_not_healthy() -> None:
     async with answering(b"") as url:
         pass
     assert not await is_healthy(url, timeout_s=PATIENCE_S)

@@ -59,7 +59,7 @@ def test_memory_is_bounded_when_a_line_never_ends(path: Path) -> None:
     assert sum(map(len, log.last_lines(40))) < 10_000
 
 
-def test_a_file_that_cannot_be_written_stops_nobody_and_is_tried_again(path: Path) -> None:
+def test_a_file_that_cannot_be_written_stops_no_service_and_is_tried_again(path: Path) -> None:
     log = LogFile(path.parent / "later" / path.name)
     log.write(b"lost\n")
     log.path.parent.mkdir()

@@ -2,14 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.launcher.plan import METRICS, SPARK, is_open, planned
+from deploy.launcher.plan import METRICS, SPARK, is_open, make_plan
 from deploy.launcher.request import Refused, Request
 from deploy.stack import STACK
 from rest_proxy.settings import ProxySettings
 
 
 def test_by_default_everything_runs_on_its_usual_port_for_this_machine_alone() -> None:
-    plan = planned(Request(data="river"))
+    plan = make_plan(Request(data="river"))
     assert plan.data == Path("river").absolute()
     assert plan.services == STACK
     assert plan.ports == {
@@ -26,7 +26,7 @@ def test_by_default_everything_runs_on_its_usual_port_for_this_machine_alone() -
 
 
 def test_folders_are_those_of_the_services_and_connects_is_sparks() -> None:
-    plan = planned(Request(data="/river"))
+    plan = make_plan(Request(data="/river"))
     assert plan.settings_of("broker")["log.dirs"] == "/river/broker"
     assert plan.settings_of("registry")["database.url"] == "sqlite:////river/registry/registry.db"
     assert plan.settings_of("rest-proxy")["state.dir"] == "/river/rest-proxy"
@@ -34,12 +34,12 @@ def test_folders_are_those_of_the_services_and_connects_is_sparks() -> None:
 
 
 def test_a_rest_proxy_that_is_started_alone_keeps_its_state_in_the_folder_of_the_platform() -> None:
-    plan = planned(Request())
+    plan = make_plan(Request())
     assert Path(ProxySettings.parse({}).state_dir).absolute() == plan.folder_of("rest-proxy")
 
 
 def test_endpoints_are_addresses_of_brokers_and_urls_of_the_rest() -> None:
-    plan = planned(Request())
+    plan = make_plan(Request())
     assert plan.endpoint_of("broker") == "localhost:9092"
     assert plan.endpoint_of("connect") == "http://localhost:8083"
     assert plan.watch_of("broker") == "http://localhost:9404"
@@ -48,33 +48,33 @@ def test_endpoints_are_addresses_of_brokers_and_urls_of_the_rest() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "*"])
 def test_every_address_is_open_to_others_and_reached_by_localhost(host: str) -> None:
-    plan = planned(Request(host=host))
+    plan = make_plan(Request(host=host))
     assert plan.settings_of("broker")["listeners"] == "PLAINTEXT://:9092"
     assert plan.endpoint_of("registry") == "http://localhost:8081"
     assert is_open(plan.bind)
 
 
 def test_an_address_of_version_6_stands_in_brackets() -> None:
-    plan = planned(Request(host="::1"))
+    plan = make_plan(Request(host="::1"))
     assert plan.endpoint_of("registry") == "http://[::1]:8081"
     assert plan.settings_of("broker")["metrics.listener"] == "http://[::1]:9404"
     assert not is_open(plan.bind)
 
 
 def test_an_address_of_a_network_is_open_and_reached_by_itself() -> None:
-    plan = planned(Request(host="192.168.1.5"))
+    plan = make_plan(Request(host="192.168.1.5"))
     assert is_open(plan.bind)
     assert plan.settings_of("connect")["bootstrap.servers"] == "192.168.1.5:9092"
 
 
 def test_any_ports_may_be_mixed_with_chosen_ones() -> None:
-    ports = planned(Request(ports=("broker=19092", "any"))).ports
+    ports = make_plan(Request(ports=("broker=19092", "any"))).ports
     assert ports["broker"] == 19092
     assert {port for name, port in ports.items() if name != "broker"} == {0}
 
 
-def test_a_service_that_is_left_out_has_no_port_and_nobody_waits_for_it() -> None:
-    plan = planned(Request(without=("broker", "connect"), bootstrap="kafka:9092"))
+def test_a_service_that_is_left_out_has_no_port_and_no_service_waits_for_it() -> None:
+    plan = make_plan(Request(without=("broker", "connect"), bootstrap="kafka:9092"))
     assert list(plan.ports) == ["registry", "rest-proxy"]
     assert plan.needs_of(plan.services[1]) == ("registry",)
     assert plan.settings_of("rest-proxy")["bootstrap.servers"] == "kafka:9092"
@@ -82,19 +82,19 @@ def test_a_service_that_is_left_out_has_no_port_and_nobody_waits_for_it() -> Non
 
 
 def test_a_setting_goes_to_its_service_and_wins() -> None:
-    plan = planned(Request(settings=("broker:num.partitions=3", "broker:log.dirs=/fast")))
+    plan = make_plan(Request(settings=("broker:num.partitions=3", "broker:log.dirs=/fast")))
     assert plan.settings_of("broker")["num.partitions"] == "3"
     assert plan.settings_of("broker")["log.dirs"] == "/fast"
     assert "num.partitions" not in plan.settings_of("connect")
 
 
 def test_a_value_may_hold_colons_and_equal_signs() -> None:
-    plan = planned(Request(settings=("registry:database.url=postgresql://u:p@h/db?a=b",)))
+    plan = make_plan(Request(settings=("registry:database.url=postgresql://u:p@h/db?a=b",)))
     assert plan.settings_of("registry")["database.url"] == "postgresql://u:p@h/db?a=b"
 
 
 @pytest.mark.parametrize(
-    ("request_", "told", "next_step"),
+    ("request_", "expected", "next_step"),
     [
         (Request(without=("zookeeper",)), "--without zookeeper: there is no such service", "broker, registry"),
         (Request(without=("broker", "registry", "rest-proxy", "connect")), "leaves nothing to run", "there are"),
@@ -110,20 +110,22 @@ def test_a_value_may_hold_colons_and_equal_signs() -> None:
         (Request(ports=("broker=70000",)), "0 (any free one) to 65535", "names are"),
         (Request(ports=("broker=8081",)), "broker and registry cannot both listen on port 8081", "--ports registry"),
         (Request(settings=("kafka:a=b",)), "no service called kafka runs here", "broker, registry"),
-        (Request(settings=("connect:spark.caudal.data.dir=/x",)), "the launcher decides that itself", "--data DIR"),
-        (Request(settings=("broker:listeners=PLAINTEXT://:1",)), "the launcher decides that itself", "--ports"),
+        (Request(settings=("connect:spark.caudal.data.dir=/x",)), "the launcher sets that itself", "--data DIR"),
+        (Request(settings=("broker:listeners=PLAINTEXT://:1",)), "the launcher sets that itself", "--ports"),
         (Request(data="a,b"), "has ',' in it", "--data DIR"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_meant_is_refused_with_what_to_do(request_: Request, told: str, next_step: str) -> None:
+def test_a_request_that_cannot_work_is_refused_with_what_to_do(
+    request_: Request, expected: str, next_step: str
+) -> None:
     with pytest.raises(Refused) as refused:
-        planned(request_)
-    assert told in refused.value.text
+        make_plan(request_)
+    assert expected in refused.value.text
     assert any(next_step in step for step in refused.value.next_steps)
 
 
 @pytest.mark.parametrize("given", ["num.partitions=3", "broker:num.partitions", "broker", ":a=b", "broker:=b"])
 def test_a_setting_without_service_key_or_value_is_refused(given: str) -> None:
     with pytest.raises(Refused):
-        planned(Request(settings=(given,)))
+        make_plan(Request(settings=(given,)))

@@ -31,7 +31,7 @@ def a_state(data: Path, *, pid: int | None = None) -> PlatformState:
 
 
 def test_what_is_written_is_read_while_a_launcher_has_the_lock(tmp_path: Path) -> None:
-    lock = PlatformLock.taken(tmp_path)
+    lock = PlatformLock.try_acquire(tmp_path)
     assert lock is not None
     written = a_state(tmp_path)
     state.write(written)
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_while_a_launcher_has_the_lock(tmp_path: Path) -
 def test_without_a_launcher_there_is_no_platform_whatever_the_file_says(tmp_path: Path) -> None:
     state.write(a_state(tmp_path))
     assert state.read(tmp_path) is None
-    lock = PlatformLock.taken(tmp_path)
+    lock = PlatformLock.try_acquire(tmp_path)
     assert lock is not None
     lock.release()
     assert state.read(tmp_path) is None
@@ -55,14 +55,14 @@ def test_a_folder_that_is_not_there_has_no_platform_and_is_not_made(tmp_path: Pa
 
 def test_the_state_that_a_killed_launcher_left_is_not_taken_for_the_next_ones(tmp_path: Path) -> None:
     state.write(a_state(tmp_path, pid=1))
-    lock = PlatformLock.taken(tmp_path)
+    lock = PlatformLock.try_acquire(tmp_path)
     assert lock is not None
     assert state.read(tmp_path) is None
     lock.release()
 
 
 def test_a_file_that_is_no_state_is_passed_over(tmp_path: Path) -> None:
-    lock = PlatformLock.taken(tmp_path)
+    lock = PlatformLock.try_acquire(tmp_path)
     assert lock is not None
     (tmp_path / "platform.json").write_text("{")
     assert state.read(tmp_path) is None
@@ -71,11 +71,11 @@ def test_a_file_that_is_no_state_is_passed_over(tmp_path: Path) -> None:
 
 def test_programs_find_the_facts_by_their_names(tmp_path: Path) -> None:
     state.write(a_state(tmp_path))
-    told = json.loads((tmp_path / "platform.json").read_text())
-    assert {"version", "pid", "started_ms", "data", "state", "services", "spark"} <= told.keys()
+    output = json.loads((tmp_path / "platform.json").read_text())
+    assert {"version", "pid", "started_ms", "data", "state", "services", "spark"} <= output.keys()
     facts = {"state", "pid", "port", "endpoint", "metrics", "restarts", "log", "ready_after_s"}
-    assert facts <= told["services"]["broker"].keys()
-    assert told["spark"] | {"data_dir": str(tmp_path / "spark"), "connect_port": 15002} == told["spark"]
+    assert facts <= output["services"]["broker"].keys()
+    assert output["spark"] | {"data_dir": str(tmp_path / "spark"), "connect_port": 15002} == output["spark"]
 
 
 def test_only_its_owner_may_read_what_may_hold_passwords(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from deploy.quickstart import events
-from deploy.quickstart.places import Places
+from deploy.quickstart.addresses import PlatformAddresses
 from deploy.quickstart.tour import Sent, Tour
 
 
 @pytest.fixture
 def bodies(tmp_path: Path) -> dict[str, Any]:
     """What a tour whose first order is number 1008 would send."""
-    places = Places(
+    addresses = PlatformAddresses(
         data=tmp_path,
         bootstrap="",
         registry="",
@@ -22,9 +22,9 @@ def bodies(tmp_path: Path) -> dict[str, Any]:
         spark_port=1,
         logs={},
     )
-    tour = Tour(places=places, schema_ids={"orders": 5, "payments": 6}, first_order=1008)
+    tour = Tour(addresses=addresses, schema_ids={"orders": 5, "payments": 6}, first_order=1008)
     events._write_bodies(tour)
-    return {path.name: json.loads(path.read_text()) for path in places.folder.iterdir()}
+    return {path.name: json.loads(path.read_text()) for path in addresses.folder.iterdir()}
 
 
 def test_orders_are_numbered_on_and_carry_the_id_of_their_schema(bodies: dict[str, Any]) -> None:
@@ -51,10 +51,10 @@ def test_the_record_that_is_no_order_has_no_schema(bodies: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("places", "told"),
+    ("addresses", "expected"),
     [([(0, 3)], "0: 3"), ([(0, 3), (0, 4), (0, 5)], "0: 3–5"), ([(1, 7), (0, 3), (1, 8)], "0: 3, 1: 7–8")],
 )
-def test_places_are_told_by_partition(places: list[tuple[int, int]], told: str) -> None:
-    sent = [Sent(topic="orders", partition=partition, offset=offset) for partition, offset in places]
+def test_offsets_are_shown_by_partition(addresses: list[tuple[int, int]], expected: str) -> None:
+    sent = [Sent(topic="orders", partition=partition, offset=offset) for partition, offset in addresses]
 
-    assert events._extent(sent) == told
+    assert events._extent(sent) == expected

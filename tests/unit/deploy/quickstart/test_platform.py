@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from deploy.launcher.state import PlatformState, ServiceState, SparkState
-from deploy.quickstart.platform import places_of, running
+from deploy.quickstart.platform import addresses_of, running
 from deploy.quickstart.tour import StepFailed
 
 
@@ -24,23 +24,23 @@ def _state(*names: str, **elsewhere: str) -> PlatformState:
 
 
 def test_places_are_those_of_the_platform() -> None:
-    places = places_of(_state("broker", "registry", "rest-proxy", "connect"))
+    addresses = addresses_of(_state("broker", "registry", "rest-proxy", "connect"))
 
-    assert (places.bootstrap, places.proxy) == ("http://broker", "http://rest-proxy")
-    assert places.shop == Path("/data/shop.db")
-    assert places.spark_data == Path("/data/spark")
-    assert places.logs["connect"] == Path("/logs/http://connect.log")
+    assert (addresses.bootstrap, addresses.proxy) == ("http://broker", "http://rest-proxy")
+    assert addresses.shop == Path("/data/shop.db")
+    assert addresses.spark_data == Path("/data/spark")
+    assert addresses.logs["connect"] == Path("/logs/http://connect.log")
 
 
 def test_what_runs_elsewhere_is_used_there() -> None:
-    places = places_of(_state("registry", "rest-proxy", "connect", broker="kafka:9092"))
+    addresses = addresses_of(_state("registry", "rest-proxy", "connect", broker="kafka:9092"))
 
-    assert places.bootstrap == "kafka:9092"
+    assert addresses.bootstrap == "kafka:9092"
 
 
 def test_a_platform_without_a_part_that_the_tour_needs_is_refused() -> None:
     with pytest.raises(StepFailed, match="runs without rest-proxy, connect"):
-        places_of(_state("broker", "registry"))
+        addresses_of(_state("broker", "registry"))
 
 
 def test_nothing_runs_in_a_folder_that_is_not_there(tmp_path: Path) -> None:

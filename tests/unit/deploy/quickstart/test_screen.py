@@ -22,7 +22,7 @@ def test_values_from_outside_neither_steer_the_terminal_nor_are_markup(capsys: p
     assert "[bold]" in line
 
 
-def test_a_long_reason_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_reason_is_reported_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
     screen.skipped("there is no Java\napt-get install openjdk-17-jre-headless")
 
     first, second = capsys.readouterr().out.splitlines()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.quickstart import closing
-from deploy.quickstart.places import Places
+from deploy.quickstart import steps
+from deploy.quickstart.addresses import PlatformAddresses
 from deploy.quickstart.steps import STEPS, Step, take
 from deploy.quickstart.tour import StepFailed, Tour
 
@@ -15,7 +15,7 @@ NOBODY = "http://127.0.0.1:1"
 @pytest.fixture
 def tour(tmp_path: Path) -> Tour:
     """A tour over a platform that does not answer."""
-    places = Places(
+    addresses = PlatformAddresses(
         data=tmp_path,
         bootstrap="127.0.0.1:1",
         registry=NOBODY,
@@ -25,7 +25,7 @@ def tour(tmp_path: Path) -> Tour:
         spark_port=1,
         logs={},
     )
-    return Tour(places=places)
+    return Tour(addresses=addresses)
 
 
 def _step(run: Callable[[Tour], None], *, title: str = "A step", needs_spark: bool = False) -> Step:
@@ -50,10 +50,10 @@ def test_the_tour_ends_at_the_first_step_that_fails(tour: Tour, capsys: pytest.C
     failing = _step(_fail(StepFailed("no rows", log=Path("/logs/connect.log"))), title="Rows")
 
     assert not take(tour, [_step(lambda _: seen.append("first")), failing, _step(lambda _: seen.append("last"))])
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert seen == ["first"]
-    assert "step 2, 'Rows', failed: no rows" in told
-    assert "  → read its log:  /logs/connect.log\n" in told
+    assert "step 2, 'Rows', failed: no rows" in output
+    assert "  → read its log:  /logs/connect.log\n" in output
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_tour_ends_at_the_first_step_that_fails(tour: Tour, capsys: pytest.C
     [sqlite3.OperationalError("database is locked"), OSError("no space"), StepFailed("[red]odd[/]")],
     ids=lambda error: type(error).__name__,
 )
-def test_trouble_is_told_without_a_trace(error: Exception, tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trouble_is_reported_without_a_trace(error: Exception, tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
     assert not take(tour, [_step(_fail(error))])
     assert str(error) in capsys.readouterr().err
 
@@ -86,10 +86,10 @@ def test_without_spark_its_steps_are_left_out_with_the_reason(tour: Tour, capsys
 
 
 def test_the_result_tells_what_was_left_out(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.show_result(tour, seconds=12.3)
+    steps.show_result(tour, seconds=12.3)
     assert f"all {len(STEPS)} steps done and checked in 12 s" in capsys.readouterr().out
     tour.spark_problem = "there is no Java"
-    closing.show_result(tour, seconds=12.3)
+    steps.show_result(tour, seconds=12.3)
     assert "Spark was left out" in capsys.readouterr().out
 
 
@@ -98,13 +98,13 @@ def test_every_step_has_a_sentence() -> None:
 
 
 def test_who_stays_reads_how_to_look_and_to_stop(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.show_next(tour, stays=True)
-    told = capsys.readouterr().out
-    assert [word for word in (" status", " down", "sc://localhost:1", "/docs", "README.md") if word not in told] == []
+    steps.show_next(tour, stays=True)
+    output = capsys.readouterr().out
+    assert [word for word in (" status", " down", "sc://localhost:1", "/docs", "README.md") if word not in output] == []
 
 
 def test_who_does_not_stay_reads_how_to_begin(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.show_next(tour, stays=False)
-    told = capsys.readouterr().out
-    assert "caudal up" in told
-    assert " down" not in told
+    steps.show_next(tour, stays=False)
+    output = capsys.readouterr().out
+    assert "caudal up" in output
+    assert " down" not in output

@@ -2,18 +2,18 @@ from pathlib import Path
 
 import pytest
 
-from deploy.quickstart.tour import StepFailed, awaited, ensure
+from deploy.quickstart.tour import StepFailed, ensure, wait_for
 
 
 def test_an_answer_is_awaited() -> None:
     answers = iter([1, 2, 3])
 
-    assert awaited(lambda: next(answers), lambda found: found == 3, otherwise="no 3", pause_s=0) == 3
+    assert wait_for(lambda: next(answers), lambda found: found == 3, otherwise="no 3", pause_s=0) == 3
 
 
 def test_patience_ends_with_what_was_hoped_for_and_the_log() -> None:
     with pytest.raises(StepFailed, match="no rows came within 0 s") as failed:
-        awaited(list, bool, otherwise="no rows came", log=Path("connect.log"), patience_s=0, pause_s=0)
+        wait_for(list, bool, otherwise="no rows came", log=Path("connect.log"), patience_s=0, pause_s=0)
 
     assert failed.value.log == Path("connect.log")
 

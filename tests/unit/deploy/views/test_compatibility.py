@@ -1,6 +1,6 @@
 import pytest
 
-from deploy.views.compatibility import Difference, read_judgement, swapped
+from deploy.views.compatibility import Difference, read_judgement, swap_sides
 
 AVRO = (
     "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The field 'total' at path '/fields/1' in the new "
@@ -51,5 +51,5 @@ def test_no_messages_are_no_differences() -> None:
 
 def test_swapped_words_call_the_new_schema_old_and_leave_names_alone() -> None:
     difference = Difference(words="The field 'new' at path '/old' in the new schema is missing in the old schema")
-    turned = swapped(read_judgement([difference.words], is_compatible=False)).differences[0]
+    turned = swap_sides(read_judgement([difference.words], is_compatible=False)).differences[0]
     assert turned.words == "The field 'new' at path '/old' in the old schema is missing in the new schema"

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from deploy.views.compatibility import Difference
-from deploy.views.schema_diff import Change, compare, marked, text_diff
+from deploy.views.schema_diff import Change, compare, mark_breaking, text_diff
 from deploy.views.schema_elements import Unreadable, elements
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.formats.schema import SchemaType
@@ -169,13 +169,13 @@ def breaks(found: list[Change]) -> dict[str, tuple[str, ...]]:
 def test_clash_marks_the_change_that_its_path_points_at() -> None:
     found = changes(avro(N), avro(M, {"name": "total", "type": "int"}, N))
     clash = Difference(words="", path="/fields/1")
-    assert breaks(marked(found, [clash], "backward")) == {"shop.Order.m": (), "shop.Order.total": ("backward",)}
+    assert breaks(mark_breaking(found, [clash], "backward")) == {"shop.Order.m": (), "shop.Order.total": ("backward",)}
 
 
 def test_path_of_a_forward_clash_is_the_old_schemas() -> None:
     found = changes(avro(M, N), avro(M, {**N, "type": "long"}, {"name": "x", "type": "int", "default": 0}))
     clash = Difference(words="", path="/fields/1/type")
-    marks = breaks(marked(marked(found, [clash], "forward"), [], "backward"))
+    marks = breaks(mark_breaking(mark_breaking(found, [clash], "forward"), [], "backward"))
     assert marks == {"shop.Order.n": ("forward",), "shop.Order.x": ()}
 
 
@@ -183,11 +183,11 @@ def test_clash_below_a_change_marks_the_closest_one_above_it() -> None:
     old = json_schema(properties={"a": {"type": "object", "properties": {"b": {"type": "string"}}}})
     new = json_schema(properties={"a": {"minProperties": 1, "properties": {"b": {"type": "string", "pattern": "x"}}}})
     clash = Difference(words="", path="#/properties/a/properties/b/pattern")
-    assert breaks(marked(changes(old, new), [clash], "full")) == {"a": (), "a.b": ("full",)}
+    assert breaks(mark_breaking(changes(old, new), [clash], "full")) == {"a": (), "a.b": ("full",)}
 
 
 def test_clash_without_a_path_marks_nothing() -> None:
-    found = marked(changes(avro(N), avro(M)), [Difference(words="different schema type")], "backward")
+    found = mark_breaking(changes(avro(N), avro(M)), [Difference(words="different schema type")], "backward")
     assert set(breaks(found).values()) == {()}
 
 

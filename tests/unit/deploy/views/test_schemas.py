@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from typing_extensions import override
 
-from deploy.views.schemas import Place, parse_place, pretty
+from deploy.views.schemas import SubjectVersion, format_schema, parse_subject_version
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.formats.schema import SchemaType
 from tests.support.command import Caudal
@@ -31,25 +31,25 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRegistry]:
 @pytest.mark.parametrize(
     "text,place",
     [
-        ("orders-value", Place("orders-value")),
-        ("orders-value@2", Place("orders-value", 2)),
-        ("orders-value@latest", Place("orders-value", "latest")),
-        (":.staging:orders@12", Place(":.staging:orders", 12)),
-        ("me@example.com", Place("me@example.com")),
-        ("me@example.com@3", Place("me@example.com", 3)),
-        ("@1", Place("@1")),
+        ("orders-value", SubjectVersion("orders-value")),
+        ("orders-value@2", SubjectVersion("orders-value", 2)),
+        ("orders-value@latest", SubjectVersion("orders-value", "latest")),
+        (":.staging:orders@12", SubjectVersion(":.staging:orders", 12)),
+        ("me@example.com", SubjectVersion("me@example.com")),
+        ("me@example.com@3", SubjectVersion("me@example.com", 3)),
+        ("@1", SubjectVersion("@1")),
     ],
 )
-def test_place_is_a_subject_with_or_without_a_version(text: str, place: Place) -> None:
-    assert parse_place(text) == place
+def test_place_is_a_subject_with_or_without_a_version(text: str, place: SubjectVersion) -> None:
+    assert parse_subject_version(text) == place
     assert str(place) == text
 
 
 def test_pretty_text_keeps_what_was_spelt() -> None:
-    text = pretty(SchemaDefinition('{"a":1.50,"b":[],"c":"\\u00e9"}', SchemaType.JSON))
+    text = format_schema(SchemaDefinition('{"a":1.50,"b":[],"c":"\\u00e9"}', SchemaType.JSON))
     assert text == '{\n  "a": 1.50,\n  "b": [],\n  "c": "\\u00e9"\n}'
-    assert pretty(SchemaDefinition("message A {}\n", SchemaType.PROTOBUF)) == "message A {}"
-    assert pretty(SchemaDefinition("{broken")) == "{broken"
+    assert format_schema(SchemaDefinition("message A {}\n", SchemaType.PROTOBUF)) == "message A {}"
+    assert format_schema(SchemaDefinition("{broken")) == "{broken"
 
 
 def test_registry_that_cannot_list_schemas_is_asked_for_each(caudal: Caudal, registry: FakeRegistry) -> None:
@@ -88,7 +88,7 @@ def test_more_subjects_than_fit_in_one_answer_are_all_listed() -> None:
     assert [item.subject for item in found] == [f"subject-{number:04}" for number in range(1005)]
 
 
-def test_refused_user_is_told_to_say_who_it_is(caudal: Caudal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_user_learns_how_to_give_credentials(caudal: Caudal, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeRegistry(credentials="me:secret") as registry:
         monkeypatch.setenv("CAUDAL_REGISTRY", registry.url)
         assert "--user name:password" in caudal("schema", "show", "orders", code=1).stderr

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from deploy.views.tables import ago, cell_text, facts_of, rows_as_csv, rows_as_objects
+from deploy.views.tables import ago, cell_text, describe_table, rows_as_csv, rows_as_objects
 
 ANSWER: dict[str, Any] = {
     "columns": [
@@ -43,15 +43,15 @@ def test_cells_are_safe_for_a_terminal_and_cut() -> None:
 
 
 def test_a_view_holds_nothing_but_columns() -> None:
-    assert dict(facts_of(TABLE, 61_000))["Changed"] == "60 s ago"
-    assert dict(facts_of({"name": "v", "format": "view", "columns": {"a": "int"}}, 0)) == {"Format": "view"}
+    assert dict(describe_table(TABLE, 61_000))["Changed"] == "60 s ago"
+    assert dict(describe_table({"name": "v", "format": "view", "columns": {"a": "int"}}, 0)) == {"Format": "view"}
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0, "0 s ago"), (119, "119 s ago"), (120, "2 min ago"), (7200, "2 h ago"), (172_800, "2 d ago")],
 )
-def test_moments_are_told_as_people_do(seconds: int, text: str) -> None:
+def test_ages_are_written_as_people_say_them(seconds: int, text: str) -> None:
     assert ago(5_000, now_ms=5_000 + 1000 * seconds) == text
 
 

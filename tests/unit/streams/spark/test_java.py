@@ -10,15 +10,15 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.mark.parametrize(
-    ("told", "version"),
+    ("expected", "version"),
     [
         ('openjdk version "17.0.15" 2025-04-15', 17),
         ('openjdk version "21" 2023-09-19', 21),
         ('java version "25.0.1-ea" 2025-10-21 LTS', 25),
     ],
 )
-def test_a_java_of_the_right_age_is_found(tmp_path: Path, told: str, version: int) -> None:
-    found = find_java(made_up_java(tmp_path, f"echo '{told}' >&2"))
+def test_a_java_of_the_right_age_is_found(tmp_path: Path, expected: str, version: int) -> None:
+    found = find_java(made_up_java(tmp_path, f"echo '{expected}' >&2"))
     assert (found.path, found.version) == (tmp_path / "bin" / "java", version)
 
 
@@ -41,8 +41,8 @@ def test_without_java_home_it_is_looked_for_on_the_path(tmp_path: Path) -> None:
             echo 'openjdk version "21.0.1"' >&2""",
             "is Java 21, but Spark cannot run on it: it lacks the module jdk.incubator.vector",
         ),
-        ("echo hello", "does not tell its version; it said: hello"),
-        ("exit 1", "does not tell its version; it said: nothing"),
+        ("echo hello", "does not report its version; it printed: hello"),
+        ("exit 1", "does not report its version; it printed: nothing"),
     ],
 )
 def test_a_java_that_spark_cannot_run_on_is_refused_with_how_to_install_one(
@@ -54,17 +54,17 @@ def test_a_java_that_spark_cannot_run_on_is_refused_with_how_to_install_one(
     assert "apt-get install openjdk-17-jre-headless" in str(refusal.value)
 
 
-def test_no_java_at_all_is_told_with_how_to_install_one(tmp_path: Path) -> None:
+def test_no_java_at_all_is_reported_with_how_to_install_one(tmp_path: Path) -> None:
     with pytest.raises(JavaMissing, match="there is no Java on this machine(.|\n)*brew install openjdk"):
         find_java({"PATH": str(tmp_path)})
 
 
-def test_a_wrong_java_home_is_told_as_what_it_is(tmp_path: Path) -> None:
+def test_a_wrong_java_home_is_reported(tmp_path: Path) -> None:
     with pytest.raises(JavaMissing, match=f"JAVA_HOME is {tmp_path}, but there is no bin/java in it"):
         find_java({"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin"})
 
 
-def test_a_java_that_cannot_be_run_is_told(tmp_path: Path) -> None:
+def test_a_java_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
     environment = made_up_java(tmp_path, "")
     (tmp_path / "bin" / "java").chmod(0o600)
     with pytest.raises(JavaMissing, match="cannot be run"):

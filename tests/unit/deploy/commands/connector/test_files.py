@@ -39,7 +39,7 @@ def test_a_configuration_is_read_in_every_shape(value: object, expected: Configu
         ('{"name": "n", "config": {}, "initial_offsets": {}}', "must be a list"),
     ],
 )
-def test_what_is_no_configuration_is_told(text: str, hint: str) -> None:
+def test_text_that_is_not_a_configuration_is_refused(text: str, hint: str) -> None:
     with pytest.raises(ValueError, match=hint):
         parse_configuration(text)
 
@@ -50,7 +50,7 @@ def test_the_body_holds_what_was_given_and_no_more() -> None:
     assert begun.body == {"name": "n", "config": CONFIG, "initial_state": "STOPPED", "initial_offsets": []}
 
 
-def test_a_name_that_is_told_wins(tmp_path: Path) -> None:
+def test_a_given_name_wins(tmp_path: Path) -> None:
     file = tmp_path / "sink.json"
     file.write_text(json.dumps({"name": "n", **CONFIG}))
     assert read_configuration(str(file), name="m") == Configuration(name="m", config={"name": "m", **CONFIG})
@@ -66,7 +66,7 @@ def test_properties_files_of_kafka_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text,hint", [("", "is empty"), ("x" * (MAX_FILE_CHARACTERS + 1), "is longer than"), ("x", "not JSON")]
 )
-def test_stdin_that_cannot_be_read_is_told(text: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stdin_that_cannot_be_read_is_reported(text: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     with pytest.raises(typer.BadParameter, match=f"stdin.*{hint}"):
         read_configuration("-")

@@ -2,11 +2,12 @@ from typing import Any
 
 import pytest
 
-from deploy.commands.spark.sql import _print_rows, _print_tables
+from deploy.commands.spark.sql import SqlOutput, _print_answer, _print_tables
 
 ROWS: dict[str, Any] = {
     "columns": [{"name": "id", "type": "bigint"}, {"name": "[red]name", "type": "string"}],
     "rows": [[1234, "clear \x1b[2J"], [2, None]],
+    "truncated": False,
 }
 TABLE: dict[str, Any] = {
     "name": "orders",
@@ -20,7 +21,7 @@ TABLE: dict[str, Any] = {
 
 
 def test_rows_are_shown_without_steering_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    _print_rows(ROWS)
+    _print_answer(ROWS, SqlOutput.TABLE)
     shown = capsys.readouterr().out
     assert "[red]name" in shown
     assert "\\x1b[2J" in shown

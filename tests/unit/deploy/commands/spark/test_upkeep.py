@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from deploy.cli import main
-from deploy.commands.spark.upkeep import age_of, size_of
+from deploy.commands.spark.upkeep import parse_age, parse_size
 
 COMMANDS = ("sql", "tables", "describe", "compact", "expire", "reload", "status", "stop", "engine")
 
@@ -26,7 +26,7 @@ def test_the_status_of_no_engine_says_how_it_starts_and_starts_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["spark", "status"]) == 1
-    assert f"no engine runs in {tmp_path / 'engine'}; it starts when it is needed" in capsys.readouterr().err
+    assert f"no engine runs in {tmp_path / 'engine'}; it starts on first use" in capsys.readouterr().err
     assert main(["spark", "status", "-o", "json"]) == 1
     assert '"running": false' in capsys.readouterr().out
     assert not (tmp_path / "engine").exists()
@@ -38,7 +38,7 @@ def test_an_engine_that_does_not_run_need_not_be_stopped(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("command", [["sql", "SELECT 1"], ["tables"], ["describe", "x"], ["compact", "x"]])
-def test_a_missing_java_is_told_with_how_to_install_it(
+def test_a_missing_java_is_reported_with_how_to_install_it(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", "")
@@ -48,9 +48,9 @@ def test_a_missing_java_is_told_with_how_to_install_it(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
-        (["sql", "SELECT 1", "--set", "spark.caudal.port=1"], "spark.caudal.port=1: unknown setting; there are"),
+        (["sql", "SELECT 1", "--set", "spark.caudal.port=1"], "spark.caudal.port=1: unknown setting; known are"),
         (["sql", "SELECT 1", "--set", "spark.driver.memory=much"], "spark.driver.memory=much: must be a number"),
         (["sql", "  "], "the statement is empty"),
         (["sql", "SELECT 1", "--json", "--csv"], "choose one format only"),
@@ -62,11 +62,11 @@ def test_a_missing_java_is_told_with_how_to_install_it(
         (["reload", "sink", "-t", "x", "-p", "0", "--from", "5", "--to", "5"], "--from 5 must be before --to 5"),
     ],
 )
-def test_what_cannot_work_is_told_before_anything_starts(
-    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_cannot_work_is_reported_before_anything_starts(
+    words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["spark", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert not (tmp_path / "engine").exists()
 
 
@@ -74,15 +74,15 @@ def test_what_cannot_work_is_told_before_anything_starts(
     ("text", "milliseconds"), [("90m", 5_400_000), ("30d", 2_592_000_000), ("2 W", 1_209_600_000), ("1s", 1000)]
 )
 def test_ages(text: str, milliseconds: int) -> None:
-    assert age_of(text) == milliseconds
+    assert parse_age(text) == milliseconds
 
 
 @pytest.mark.parametrize(("text", "count"), [("128m", 128 << 20), ("1GB", 1 << 30), ("4096", 4096), ("1 k", 1024)])
 def test_sizes(text: str, count: int) -> None:
-    assert size_of(text) == count
+    assert parse_size(text) == count
 
 
 @pytest.mark.parametrize("text", ["", "0d", "-1d", "1y", "d", "1.5d", "1" * 20 + "d"])
 def test_what_is_no_age(text: str) -> None:
     with pytest.raises(typer.BadParameter):
-        age_of(text)
+        parse_age(text)

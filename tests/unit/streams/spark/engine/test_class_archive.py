@@ -1,4 +1,4 @@
-"""Where Spark's classes are kept, and what is told when they cannot be; that Java takes them: tests/integration."""
+"""Where the archive of Spark's classes is, and the errors of writing it; that Java uses it: tests/integration."""
 
 import sys
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_a_file_that_is_not_there_is_not_named_to_java(tmp_path: Path) -> None:
     assert archive_options(file)[0] == f'"-XX:SharedArchiveFile={file}"'
 
 
-def test_a_missing_java_is_told_first(prefix: Path, tmp_path: Path) -> None:
+def test_a_missing_java_is_reported_first(prefix: Path, tmp_path: Path) -> None:
     with pytest.raises(JavaMissing, match="there is no Java on this machine"):
         make_archive({"PATH": str(tmp_path)})
     assert not prefix.exists()
@@ -40,7 +40,7 @@ def test_a_missing_java_is_told_first(prefix: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rehearsal", ["import sys; print('Unrecognized VM option'); sys.exit(1)", "print('Unrecognized VM option')"]
 )
-def test_a_java_that_keeps_nothing_is_told_with_what_it_said(
+def test_a_java_that_archives_nothing_is_reported_with_its_output(
     prefix: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -49,7 +49,8 @@ def test_a_java_that_keeps_nothing_is_told_with_what_it_said(
     (tmp_path / "poor_rehearsal.py").write_text(rehearsal)
     monkeypatch.setattr(class_archive, "_REHEARSAL", "poor_rehearsal")
     environment = {**made_up_java(tmp_path / "java"), "PYTHONPATH": str(tmp_path)}
-    with pytest.raises(EngineUnavailable, match="Java 17 kept no classes; the rehearsal said:\nUnrecognized VM option"):
+    expected = "Java 17 did not archive Spark's classes; its output ends with:\nUnrecognized VM option"
+    with pytest.raises(EngineUnavailable, match=expected):
         make_archive(environment)
     assert list((prefix / "var" / "caudal").iterdir()) == []
 
@@ -70,10 +71,10 @@ def test_what_was_made_takes_the_place_of_what_was_there(
 
 
 @pytest.mark.processes
-def test_an_installation_that_cannot_be_written_is_told(prefix: Path, tmp_path: Path) -> None:
+def test_an_installation_that_cannot_be_written_is_reported(prefix: Path, tmp_path: Path) -> None:
     environment = made_up_java(tmp_path / "java")
     prefix.write_text("no folder")
-    with pytest.raises(EngineUnavailable, match="Spark's classes cannot be kept in .*caudal: "):
+    with pytest.raises(EngineUnavailable, match="Spark's classes cannot be stored in .*caudal: "):
         make_archive(environment)
 
 

@@ -6,9 +6,9 @@ from streams.settings import SparkSettings
 from streams.spark.engine.configuration import (
     engine_environment,
     logging_properties,
-    master,
     python_path,
     spark_configuration,
+    spark_master,
 )
 from streams.spark.engine.folder import EngineFolder
 
@@ -20,7 +20,7 @@ def configuration(more: dict[str, str] | None = None, *, connect_port: int | Non
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ("local", "local[1,4]"),
         ("local[*]", "local[8,4]"),
@@ -32,8 +32,8 @@ def configuration(more: dict[str, str] | None = None, *, connect_port: int | Non
         ("k8s://https://host", "k8s://https://host"),
     ],
 )
-def test_tasks_are_tried_again_on_one_machine_as_on_a_cluster(given: str, told: str) -> None:
-    assert master(given, cores=8) == told
+def test_tasks_are_tried_again_on_one_machine_as_on_a_cluster(given: str, expected: str) -> None:
+    assert spark_master(given, cores=8) == expected
 
 
 def test_sessions_share_a_catalog_in_the_folder_and_see_each_others_rows() -> None:

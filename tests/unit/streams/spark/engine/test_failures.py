@@ -1,7 +1,7 @@
 import pytest
 
 from streams.errors import EngineError, SchemaConflict
-from streams.spark.engine.failures import failure_of, readable
+from streams.spark.engine.failures import error_message, to_failure
 
 _NOT_FOUND = """[TABLE_OR_VIEW_NOT_FOUND] The table or view `x` cannot be found. SQLSTATE: 42P01; line 1 pos 14;
 'Project [*]
@@ -22,7 +22,7 @@ ValueError: this row is bad
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "expected"),
     [
         (
             _NOT_FOUND,
@@ -38,12 +38,12 @@ ValueError: this row is bad
         ("", "RuntimeError"),
     ],
 )
-def test_people_read_what_happened_and_not_where_in_java(said: str, told: str) -> None:
-    assert readable(RuntimeError(said)) == told
+def test_people_read_what_happened_and_not_where_in_java(said: str, expected: str) -> None:
+    assert error_message(RuntimeError(said)) == expected
 
 
 def test_a_message_without_end_is_cut() -> None:
-    assert len(readable(RuntimeError("x" * 1_000_000))) == 4000
+    assert len(error_message(RuntimeError("x" * 1_000_000))) == 4000
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_a_message_without_end_is_cut() -> None:
     ],
 )
 def test_the_kind_of_a_failure_is_the_name_of_its_class(error: Exception, kind: str) -> None:
-    assert failure_of(error).kind == kind
+    assert to_failure(error).kind == kind

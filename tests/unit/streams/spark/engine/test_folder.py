@@ -14,11 +14,11 @@ def test_the_folder_belongs_to_its_owner_alone(tmp_path: Path) -> None:
 def test_one_process_at_a_time_has_the_lock(tmp_path: Path) -> None:
     folder = EngineFolder(tmp_path)
     assert not folder.is_locked()
-    lock = FolderLock.taken(folder)
+    lock = FolderLock.try_acquire(folder)
     assert lock is not None
     lock.sign(4711)
     assert folder.is_locked()
-    assert FolderLock.taken(folder) is None
+    assert FolderLock.try_acquire(folder) is None
     assert folder.lock.read_text() == "4711\n"
     lock.release()
     assert not folder.is_locked()
@@ -29,7 +29,7 @@ def test_a_holder_that_died_leaves_no_lock(tmp_path: Path) -> None:
     folder = EngineFolder(tmp_path)
     child = os.fork()
     if child == 0:
-        FolderLock.taken(folder)
+        FolderLock.try_acquire(folder)
         os._exit(0)
     os.waitpid(child, 0)
     assert not folder.is_locked()
@@ -60,5 +60,5 @@ def test_a_folder_for_sockets_that_others_can_enter_is_refused(tmp_path: Path, m
     monkeypatch.setenv("XDG_RUNTIME_DIR", "")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / f"caudal-{os.getuid()}").mkdir(mode=0o755)
-    with pytest.raises(PermissionError, match="must belong to you alone"):
+    with pytest.raises(PermissionError, match="must be owned by you"):
         EngineFolder(tmp_path / ("x" * 100)).create().choose_socket()

@@ -11,13 +11,13 @@ pytestmark = pytest.mark.processes
 
 _WAITING: Final = """
 import sys, threading, time
-from streams.spark.engine.host import heed_signals
-told = threading.Event()
-heed_signals(told)
+from streams.spark.engine.host import install_signal_handlers
+stopping = threading.Event()
+install_signal_handlers(stopping)
 print("up", flush=True)
-while not told.wait(0.1):
+while not stopping.wait(0.1):
     pass
-print("told", flush=True)
+print("stopping", flush=True)
 while True:
     time.sleep(0.1)
 """
@@ -31,6 +31,6 @@ def test_the_first_signal_asks_to_end_and_the_second_ends(number: signal.Signals
         assert process.stdout.readline() == "up\n"
         process.send_signal(signal.SIGHUP)
         process.send_signal(number)
-        assert process.stdout.readline() == "told\n"
+        assert process.stdout.readline() == "stopping\n"
         process.send_signal(number)
         assert process.wait(60) == 128 + number

@@ -14,7 +14,7 @@ from streams.errors import EngineError, EngineUnavailable
 from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
 from streams.spark.engine.folder import EngineFolder, FolderLock
-from streams.spark.engine.job import EnginePlace, Job
+from streams.spark.engine.job import Job
 from streams.spark.engine.jobs import Jobs, RunningJob
 from streams.spark.engine.messages import MESSAGE_BYTES_MAX, PROTOCOL, EngineInfo
 from streams.spark.engine.server import Server
@@ -22,7 +22,7 @@ from tests.support.admin import eventually
 
 
 class Stubborn(Job):
-    """Runs until it is stopped, and takes its time for that when it is told so."""
+    """Runs until it is stopped, and takes its time for that if its spec says so."""
 
     release = threading.Event()
 
@@ -83,8 +83,8 @@ class World:
         return Answers(self.cancelled)
 
     def run(self, name: str, job: str, spec: Any) -> RunningJob:
-        place: Any = None
-        return self.jobs.run(name, lambda: Stubborn(place, name, spec))
+        context: Any = None
+        return self.jobs.run(name, lambda: Stubborn(context, name, spec))
 
     def quit(self) -> None:
         self.has_quit.set()
@@ -176,7 +176,7 @@ def test_calls_are_cancelled_when_their_connection_ends(connect: Connect, world:
 @pytest.mark.parametrize(
     ("operation", "kind"), [("large", "AnswerTooLarge"), ("unsayable", "TypeError"), ("x", "UnknownOperation")]
 )
-def test_what_cannot_be_answered_is_told(connect: Connect, operation: str, kind: str) -> None:
+def test_an_answer_that_cannot_be_sent_is_an_error(connect: Connect, operation: str, kind: str) -> None:
     engine = connect()
     with pytest.raises(EngineError) as refusal:
         engine.call(operation)
@@ -205,12 +205,12 @@ def test_how_a_job_ended_is_known_to_its_owner(
     assert (status.state, status.error_kind) == (state, kind)
 
 
-def test_a_job_that_does_not_end_in_time_is_told(connect: Connect) -> None:
+def test_a_job_that_does_not_end_in_time_is_reported(connect: Connect) -> None:
     Stubborn.release.clear()
     engine = connect()
     engine.run("job", "stubborn", "slow")
     eventually(lambda: engine.status("job").state == "running")
-    with pytest.raises(EngineError, match="has not ended in 0.1 s"):
+    with pytest.raises(EngineError, match="did not end within 0.1 s"):
         engine.stop("job", timeout_seconds=0.1)
     Stubborn.release.set()
     engine.stop("job", timeout_seconds=60)
@@ -256,18 +256,13 @@ def test_a_socket_that_a_killed_engine_left_behind_is_replaced(tmp_path: Path, w
     assert Engine.running(SparkSettings(spark_caudal_data_dir=str(tmp_path))) is None
 
 
-def test_clients_are_told_when_the_engine_has_other_settings(tmp_path: Path, world: World) -> None:
+def test_clients_learn_that_the_engine_has_other_settings(tmp_path: Path, world: World) -> None:
     server = Server(tmp_path / "engine.sock", world)
-    told: list[str] = []
-    Engine.connect(SparkSettings(spark_caudal_data_dir=str(tmp_path), spark_master="x"), told=told.append).close()
-    assert told == [f"the engine in {tmp_path} was started with another spark.master: stop it to have yours"]
+    lines: list[str] = []
+    settings = SparkSettings(spark_caudal_data_dir=str(tmp_path), spark_master="x")
+    Engine.connect(settings, on_progress=lines.append).close()
+    assert lines == [f"the engine in {tmp_path} runs with a different spark.master; stop it to apply yours"]
     server.close()
-
-
-def test_places_give_what_is_built_upon_their_session() -> None:
-    session: Any = object()
-    place = EnginePlace(session, SparkSettings())
-    assert place.session is session
 
 
 def test_an_engine_of_another_version_is_refused_with_how_to_end_it(tmp_path: Path) -> None:
@@ -276,7 +271,8 @@ def test_an_engine_of_another_version_is_refused_with_how_to_end_it(tmp_path: Pa
         listening.bind(str(tmp_path / "engine.sock"))
         listening.listen()
         threading.Thread(target=_answer_once, args=[listening, failure], daemon=True).start()
-        with pytest.raises(EngineUnavailable, match="speaks version 7. It is of another version of Caudal: end its"):
+        message = "speaks version 7. It belongs to another version of Caudal: end its"
+        with pytest.raises(EngineUnavailable, match=message):
             Engine.connect(SparkSettings(spark_caudal_data_dir=str(tmp_path)))
 
 
@@ -292,7 +288,7 @@ def test_a_client_that_comes_while_an_engine_ends_waits_for_the_next_one(tmp_pat
     ending = Server(path, world)
     assert ending.close_unless_used()
     settings = SparkSettings(spark_caudal_data_dir=str(tmp_path))
-    lock = FolderLock.taken(EngineFolder(tmp_path))  # so that the client starts no engine itself
+    lock = FolderLock.try_acquire(EngineFolder(tmp_path))  # so that the client starts no engine itself
     assert lock is not None
     assert Engine.running(settings) is None
     found: list[Engine] = []

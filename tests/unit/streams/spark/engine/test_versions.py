@@ -1,7 +1,7 @@
 import pytest
 
 from streams.settings import SparkSettings
-from streams.spark.engine.versions import digests_of, other_keys
+from streams.spark.engine.versions import differing_keys, setting_digests
 
 RUNNING = {"spark.driver.memory": "2g", "spark.executor.cores": "4", "spark.caudal.data.dir": "/engine"}
 
@@ -21,8 +21,8 @@ RUNNING = {"spark.driver.memory": "2g", "spark.executor.cores": "4", "spark.caud
     ],
 )
 def test_only_what_was_given_can_differ(wanted: dict[str, str], others: list[str]) -> None:
-    assert other_keys(SparkSettings.parse(wanted), digests_of(SparkSettings.parse(RUNNING))) == others
+    assert differing_keys(SparkSettings.parse(wanted), setting_digests(SparkSettings.parse(RUNNING))) == others
 
 
-def test_no_password_is_told() -> None:
-    assert "secret" not in str(digests_of(SparkSettings.parse({"spark.ssl.keyPassword": "secret"})))
+def test_no_password_is_revealed() -> None:
+    assert "secret" not in str(setting_digests(SparkSettings.parse({"spark.ssl.keyPassword": "secret"})))

@@ -18,9 +18,9 @@ _HOST: Final = """
 import subprocess, sys
 from pathlib import Path
 from streams.spark.engine.folder import EngineFolder, FolderLock
-from streams.spark.engine.watchdog import family_memory, keep_watch
-lock = FolderLock.taken(EngineFolder(Path(sys.argv[1])))
-keep_watch(lock.fileno())
+from streams.spark.engine.watchdog import family_memory, start_watchdog
+lock = FolderLock.try_acquire(EngineFolder(Path(sys.argv[1])))
+start_watchdog(lock.fileno())
 stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
 child = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True)
 child.stdout.readline()

@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 
 from schema_registry.serdes.arrow.types import TIMESTAMP
-from streams.spark.tables.catalog_schema import json_of_schema, schema_of_json
+from streams.spark.tables.catalog import schema_from_json, schema_to_json
 from streams.spark.types import list_of, map_of
 
 
@@ -20,10 +20,10 @@ def test_columns_survive_the_way_into_the_catalog_and_back() -> None:
             ("s", pa.struct([("odd name, `really`", list_of(map_of(pa.int16())))])),
         ]
     )
-    document = json.loads(json_of_schema(schema, {"where": "here"}))
-    assert schema_of_json(document["fields"]) == schema
+    document = json.loads(schema_to_json(schema, {"where": "here"}))
+    assert schema_from_json(document["fields"]) == schema
     assert [field["metadata"] for field in document["fields"]] == [{"where": "here"}, *[{}] * 5]
 
 
 def test_text_of_a_bounded_length_is_text() -> None:
-    assert schema_of_json([{"name": "a", "type": "varchar(10)"}]) == pa.schema([("a", pa.string())])
+    assert schema_from_json([{"name": "a", "type": "varchar(10)"}]) == pa.schema([("a", pa.string())])

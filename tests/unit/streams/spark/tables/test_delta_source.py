@@ -12,8 +12,7 @@ from pyspark.sql.types import StructType
 
 from streams.errors import WrongOption
 from streams.spark.tables.catalog import LOCATION_KEY, PUSHDOWN_KEY
-from streams.spark.tables.delta_filters import file_predicate
-from streams.spark.tables.delta_source import DeltaReader, DeltaSource, FilteringReader
+from streams.spark.tables.delta_source import DeltaReader, DeltaSource, FilteringReader, file_predicate
 
 ROWS = pa.table(
     {"id": [1, 2, 3], "day": ["a b", "c/d", None], "at": [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)] * 3},

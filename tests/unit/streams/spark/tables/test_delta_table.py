@@ -23,7 +23,7 @@ from streams.spark.tables.catalog import Catalog, CatalogEntry
 from streams.spark.tables.delta_table import DeltaTables, delta_schema
 from streams.spark.tables.delta_upkeep import DeltaUpkeep
 from streams.spark.tables.model import StagedFile
-from streams.spark.tables.removal import Older, TopicRange
+from streams.spark.tables.removal import OlderThan, TopicRange
 from streams.spark.types import list_of
 from tests.support.staged_files import staged
 
@@ -241,7 +241,7 @@ def test_a_file_between_move_and_commit_survives_a_vacuum(tmp_path: Path) -> Non
     files = _two_files(tmp_path)
     with pytest.raises(Killed):
         _tables(MortalFiles(1)).append(entry, files, writer="w", batch=0)
-    Files().write(f"{entry.location}/leftover.parquet", b"of nobody")
+    Files().write(f"{entry.location}/leftover.parquet", b"an orphan")
     upkeep = DeltaUpkeep(entry=entry, files=Files(), tables=tables)
     upkeep.compact(1 << 20, dry_run=False, retention_hours=0)
     tables.append(entry, files, writer="w", batch=0)
@@ -282,7 +282,7 @@ def test_rows_are_removed_by_age_and_by_place_in_a_topic(tmp_path: Path) -> None
     rows.append({"Id": 99, "at": None, "_topic": "other", "_partition": 0, "_offset": 8})
     tables.append(entry, [staged(tmp_path, rows, schema)], writer="w", batch=0)
     upkeep = DeltaUpkeep(entry=entry, files=Files(), tables=tables)
-    older = Older("at", TIMESTAMP, moment + dt.timedelta(hours=3))
+    older = OlderThan("at", TIMESTAMP, moment + dt.timedelta(hours=3))
     assert upkeep.remove(older, dry_run=True).rows_removed == 3
     assert upkeep.remove(older, dry_run=False).rows_removed == 3
     range_ = TopicRange(topic="it's", partition=0, first=4, last=8)
@@ -352,7 +352,7 @@ def test_a_writer_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_p
         assert child.stdin is not None
         assert child.stdout is not None
         with child:
-            # It does not know whether the batch after the last it has told of is done.
+            # It does not know whether the batch after the last it has output of is done.
             child.stdin.write(f"{max(done, 0)}\n")
             child.stdin.flush()
             while done < goal:

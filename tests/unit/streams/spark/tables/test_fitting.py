@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from streams.errors import SchemaConflict
-from streams.spark.tables.fitting import check_fits, must_be_rewritten, planned
-from streams.spark.tables.model import packed_schema
+from streams.spark.tables.fitting import check_fits, must_be_rewritten, plan_growth
+from streams.spark.tables.model import pack_schema
 from streams.spark.types import Change, list_of
 from tests.support.staged_files import staged
 
@@ -22,14 +22,14 @@ def test_schemas_that_fit_grow_the_table_and_others_do_not() -> None:
         pa.schema([("extra", pa.bool_())]),
         pa.schema([("name", pa.null()), ("later", pa.null())]),
     ]
-    columns, verdicts = planned("t", HAS, given, allowed=ALL)
+    columns, verdicts = plan_growth("t", HAS, given, allowed=ALL)
     assert columns == pa.schema([("id", pa.int64()), ("name", pa.string()), ("extra", pa.bool_())])
     assert [verdict and verdict.column for verdict in verdicts] == [None, "id", None, None]
 
 
 def test_schemas_that_fit_one_by_one_but_not_together_are_told_apart() -> None:
     given = [pa.schema([("new", pa.int32())]), pa.schema([("new", pa.string())])]
-    _, verdicts = planned("t", HAS, given, allowed=ALL)
+    _, verdicts = plan_growth("t", HAS, given, allowed=ALL)
     assert verdicts[0] is None
     assert isinstance(verdicts[1], SchemaConflict)
 
@@ -40,17 +40,17 @@ def test_schemas_that_fit_one_by_one_but_not_together_are_told_apart() -> None:
 )
 def test_changes_that_are_not_allowed_are_conflicts(allowed: frozenset[Change], fits: list[bool]) -> None:
     given = [pa.schema([("id", pa.int64())]), pa.schema([("extra", pa.int8())])]
-    _, verdicts = planned("t", HAS, given, allowed=allowed)
+    _, verdicts = plan_growth("t", HAS, given, allowed=allowed)
     assert [verdict is None for verdict in verdicts] == fits
 
 
 def test_any_columns_fit_into_a_table_that_is_not_there_yet() -> None:
-    columns, verdicts = planned("t", None, [HAS], allowed=frozenset())
+    columns, verdicts = plan_growth("t", None, [HAS], allowed=frozenset())
     assert (columns, verdicts) == (HAS, [None])
 
 
 def test_a_type_that_no_table_has_is_a_conflict() -> None:
-    _, verdicts = planned("t", HAS, [pa.schema([("span", pa.duration("s"))])], allowed=ALL)
+    _, verdicts = plan_growth("t", HAS, [pa.schema([("span", pa.duration("s"))])], allowed=ALL)
     assert verdicts[0] is not None
     assert verdicts[0].column == "span"
 
@@ -86,4 +86,4 @@ def test_a_file_with_more_than_the_table_has_is_refused(tmp_path: Path, schema: 
     ],
 )
 def test_types_that_spark_does_not_read_are_rewritten(kind: pa.DataType, *, expected: bool) -> None:
-    assert must_be_rewritten(packed_schema(pa.schema([("c", kind)]))) is expected
+    assert must_be_rewritten(pack_schema(pa.schema([("c", kind)]))) is expected

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.spark.files import Files, joined
+from streams.spark.files import Files, join_path
 from streams.spark.tables.journal import Exchange, Journal
 from streams.spark.tables.layout import data_files
 
@@ -44,11 +44,11 @@ class MortalFiles(Files):
 def _filled(location: str) -> list[tuple[str, str]]:
     files = Files()
     for name in ("one", "two", "three"):
-        files.write(joined(location, name), f"old {name}".encode())
-    draft = joined(location, "_caudal", "draft-1")
-    files.write(joined(draft, "a"), b"new")
-    files.write(joined(draft, "b"), b"new three")
-    return [(joined(draft, "a"), joined(location, "four")), (joined(draft, "b"), joined(location, "three"))]
+        files.write(join_path(location, name), f"old {name}".encode())
+    draft = join_path(location, "_caudal", "draft-1")
+    files.write(join_path(draft, "a"), b"new")
+    files.write(join_path(draft, "b"), b"new three")
+    return [(join_path(draft, "a"), join_path(location, "four")), (join_path(draft, "b"), join_path(location, "three"))]
 
 
 def _content(location: str) -> dict[str, bytes]:
@@ -59,8 +59,8 @@ def _content(location: str) -> dict[str, bytes]:
 def test_a_kill_after_any_number_of_steps_leaves_the_old_or_the_new_files(tmp_path: Path, changes: int) -> None:
     location = str(tmp_path)
     added = _filled(location)
-    removed = [joined(location, name) for name in ("one", "two", "three")]
-    draft = joined(location, "_caudal", "draft-1")
+    removed = [join_path(location, name) for name in ("one", "two", "three")]
+    draft = join_path(location, "_caudal", "draft-1")
     try:
         Journal(MortalFiles(changes), location).exchange(draft, removed=removed, added=added)
     except Killed:
@@ -68,7 +68,7 @@ def test_a_kill_after_any_number_of_steps_leaves_the_old_or_the_new_files(tmp_pa
     old = {name: f"old {name}".encode() for name in ("one", "two", "three")}
     new = {"four": b"new", "three": b"new three"}
     assert _content(location) == (old if changes == 0 else new)
-    assert Files().list(joined(location, "_caudal")) == []
+    assert Files().list(join_path(location, "_caudal")) == []
 
 
 @pytest.mark.parametrize("changes", range(8))
@@ -76,8 +76,8 @@ def test_a_recovery_may_itself_be_killed(tmp_path: Path, changes: int) -> None:
     location = str(tmp_path)
     added = _filled(location)
     Journal(Files(), location).decide(
-        joined(location, "_caudal", "draft-1"),
-        Exchange([joined(location, name) for name in ("one", "two", "three")], added),
+        join_path(location, "_caudal", "draft-1"),
+        Exchange([join_path(location, name) for name in ("one", "two", "three")], added),
     )
     try:
         Journal(MortalFiles(changes), location).recover()

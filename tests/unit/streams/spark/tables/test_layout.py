@@ -7,10 +7,10 @@ from streams.spark.tables.layout import (
     file_name,
     latest_batches,
     may_be_repeated,
-    partition_of,
+    parse_file_name,
+    parse_partition,
     partition_path,
     safe_writer,
-    written,
 )
 
 VALUES = ["2024-01-01", "a b", "a/b", "50%", "x=y", "it's", 'say "so"', "{[^]}", "ünïcode", "tab\there", "#?*:\\"]
@@ -21,7 +21,7 @@ def test_a_partition_is_found_again_from_its_folder(value: str) -> None:
     partition = {"day": value, "k": None}
     folder = partition_path(["day", "k"], partition)
     assert folder.count("/") == 1
-    assert partition_of(f"/{folder}/part-w-0-0.parquet", ["day", "k"]) == partition
+    assert parse_partition(f"/{folder}/part-w-0-0.parquet", ["day", "k"]) == partition
 
 
 def test_folders_are_escaped_as_hive_does() -> None:
@@ -32,15 +32,15 @@ def test_folders_are_escaped_as_hive_does() -> None:
 def test_a_files_name_says_who_wrote_it() -> None:
     name = file_name("query_1.e", 17, 3)
     assert name == "part-query_1.e-17-3.parquet"
-    assert written(name) == ("query_1.e", 17)
-    assert written("compacted-0af-0.parquet") is None
+    assert parse_file_name(name) == ("query_1.e", 17)
+    assert parse_file_name("compacted-0af-0.parquet") is None
 
 
 def test_writers_whose_names_differ_in_odd_characters_only_do_not_overwrite_each_other() -> None:
     writers = ["orders-sink", "orders_sink", "orders sink", "orders/sink"]
     names = [file_name(writer, 1, 0) for writer in writers]
     assert len(set(names)) == len(writers)
-    assert [written(name) for name in names] == [(safe_writer(writer), 1) for writer in writers]
+    assert [parse_file_name(name) for name in names] == [(safe_writer(writer), 1) for writer in writers]
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-") for name in names)
 
 

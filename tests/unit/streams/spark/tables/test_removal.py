@@ -9,7 +9,7 @@ import pytest
 
 from schema_registry.serdes.arrow.types import TIMESTAMP
 from streams.errors import WrongOption
-from streams.spark.tables.removal import Older, TopicRange, Verdict
+from streams.spark.tables.removal import OlderThan, TopicRange, Verdict
 
 DAY = dt.datetime(2024, 1, 10, 5, tzinfo=dt.UTC)
 
@@ -28,12 +28,12 @@ def _metadata(folder: Path, rows: pa.Table) -> pq.FileMetaData:
         ([-1, None, 1], Verdict.FILTER, [True, False, False]),
     ],
 )
-def test_age_is_told_by_the_footer_where_possible(
+def test_age_is_decided_by_the_footer_where_possible(
     tmp_path: Path, hours: list[int | None], verdict: Verdict, matches: list[bool]
 ) -> None:
     times = [None if hour is None else DAY + dt.timedelta(hours=hour) for hour in hours]
     rows = pa.table({"at": pa.array(times, TIMESTAMP)})
-    older = Older("at", TIMESTAMP, DAY)
+    older = OlderThan("at", TIMESTAMP, DAY)
     assert older.verdict(_metadata(tmp_path, rows), {}) is verdict
     assert older.matches(rows, {}).to_pylist() == matches
 
@@ -44,13 +44,13 @@ def test_age_is_told_by_the_footer_where_possible(
 )
 def test_a_folders_day_is_older_when_all_of_it_is(tmp_path: Path, value: str | None, verdict: Verdict) -> None:
     metadata = _metadata(tmp_path, pa.table({"id": [1]}))
-    assert Older("day", pa.string(), DAY).verdict(metadata, {"day": value}) is verdict
+    assert OlderThan("day", pa.string(), DAY).verdict(metadata, {"day": value}) is verdict
 
 
 def test_a_folder_that_is_no_day_is_refused(tmp_path: Path) -> None:
     metadata = _metadata(tmp_path, pa.table({"id": [1]}))
     with pytest.raises(WrongOption, match="yesterday"):
-        Older("day", pa.string(), DAY).verdict(metadata, {"day": "yesterday"})
+        OlderThan("day", pa.string(), DAY).verdict(metadata, {"day": "yesterday"})
 
 
 def _places(topic: str, partition: int, offsets: list[int | None]) -> pa.Table:
@@ -74,7 +74,7 @@ def _places(topic: str, partition: int, offsets: list[int | None]) -> pa.Table:
         (_places("t", 0, [3, None, 5]), Verdict.FILTER, [True, False, True]),
     ],
 )
-def test_a_place_in_a_topic_is_told_by_the_footer_where_possible(
+def test_a_range_of_offsets_is_decided_by_the_footer_where_possible(
     tmp_path: Path, rows: pa.Table, verdict: Verdict, matches: list[bool]
 ) -> None:
     range_ = TopicRange(topic="t", partition=0, first=3, last=5)

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Producer
 
 from streams.spark.topics.cluster import Cluster
-from streams.spark.topics.fetching import close_kept
+from streams.spark.topics.fetching import close_idle
 from tests.support.broker import BrokerProcess
 
 Send = Callable[..., None]
@@ -20,7 +20,7 @@ def cluster(broker: BrokerProcess) -> Cluster:
 def closed_consumers() -> Iterator[None]:
     """No consumer is kept from one test to the next."""
     yield
-    close_kept()
+    close_idle()
 
 
 @pytest.fixture

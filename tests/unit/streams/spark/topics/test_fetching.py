@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from core_broker.client.errors import NotFound
 from streams.spark.topics.cluster import Cluster
-from streams.spark.topics.fetching import _Kept, fetched
+from streams.spark.topics.fetching import _IdleReaders, fetch_range
 from streams.spark.topics.range_reader import RangeReader
 from streams.spark.topics.ranges import OffsetRange
 from tests.support.admin import create_topic
@@ -28,14 +28,14 @@ class Reader(RangeReader):
 
 
 def values(cluster: Cluster, topic: str, start: int, end: int) -> list[bytes]:
-    found = fetched(cluster, OffsetRange(topic, 0, start, end), timeout_ms=20_000)
+    found = fetch_range(cluster, OffsetRange(topic, 0, start, end), timeout_ms=20_000)
     return [value for batch in found for value in batch.values.to_pylist()]
 
 
 def test_a_range_is_given_as_arrow_columns(broker: BrokerProcess, cluster: Cluster, name: str, send: Send) -> None:
     create_topic(broker, name)
     send(name, [b"1", None], timestamp_ms=1000)
-    (batch,) = fetched(cluster, OffsetRange(name, 0, 0, 2))
+    (batch,) = fetch_range(cluster, OffsetRange(name, 0, 0, 2))
     columns = [batch.keys, batch.values, batch.offsets, batch.timestamps_ms, batch.timestamp_types]
     assert [column.to_pylist() for column in columns] == [[None, None], [b"1", None], [0, 1], [1000, 1000], [0, 0]]
     assert batch.headers is None
@@ -47,7 +47,7 @@ def test_one_range_after_the_other_and_some_at_once(
     create_topic(broker, name)
     send(name, [b"%d" % number for number in range(100)])
     assert values(cluster, name, 0, 50) + values(cluster, name, 50, 100) == [b"%d" % number for number in range(100)]
-    first, second = (fetched(cluster, OffsetRange(name, 0, 0, 100), rows_max=40) for _ in range(2))
+    first, second = (fetch_range(cluster, OffsetRange(name, 0, 0, 100), rows_max=40) for _ in range(2))
     for one, other in zip(first, second, strict=True):
         assert one.offsets.equals(other.offsets)
 
@@ -57,7 +57,7 @@ def test_a_reading_that_was_given_up_does_not_disturb_the_next(
 ) -> None:
     create_topic(broker, name)
     send(name, [b"%d" % number for number in range(100)])
-    given_up = fetched(cluster, OffsetRange(name, 0, 0, 100), rows_max=10)
+    given_up = fetch_range(cluster, OffsetRange(name, 0, 0, 100), rows_max=10)
     next(given_up)
     given_up.close()  # type: ignore[attr-defined]  # it is a generator
     assert values(cluster, name, 10, 12) == [b"10", b"11"]
@@ -90,29 +90,29 @@ def test_a_fork_has_consumers_of_its_own(broker: BrokerProcess, cluster: Cluster
 
 
 def test_a_few_consumers_are_kept_and_the_oldest_goes_first() -> None:
-    kept = _Kept(count_max=2)
+    kept = _IdleReaders(count_max=2)
     readers = [Reader() for _ in range(3)]
     for number, reader in enumerate(readers):
         kept.give_back((number,), reader)
     assert [reader.closed.is_set() for reader in readers] == [True, False, False]
-    assert kept.taken((0,)) is None
-    assert kept.taken((1,)) is readers[1]
-    assert kept.taken((1,)) is None
+    assert kept.take((0,)) is None
+    assert kept.take((1,)) is readers[1]
+    assert kept.take((1,)) is None
     kept.close()
     assert readers[2].closed.is_set()
 
 
-def test_consumers_that_nobody_uses_are_closed() -> None:
-    kept, reader = _Kept(idle_seconds=0.05), Reader()
+def test_idle_consumers_are_closed() -> None:
+    kept, reader = _IdleReaders(idle_seconds=0.05), Reader()
     kept.give_back(("one",), reader)
     assert reader.closed.wait(60)
-    assert kept.taken(("one",)) is None
+    assert kept.take(("one",)) is None
 
 
 def test_what_a_parent_kept_is_not_used_in_a_fork() -> None:
-    kept, reader = _Kept(), Reader()
+    kept, reader = _IdleReaders(), Reader()
     kept.give_back(("one",), reader)
     kept.forget()
-    assert kept.taken(("one",)) is None
+    assert kept.take(("one",)) is None
     kept.close()
     assert not reader.closed.is_set()

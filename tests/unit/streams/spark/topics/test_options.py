@@ -30,7 +30,7 @@ def test_names_are_found_however_they_are_spelt() -> None:
     [
         ({"subscribe": "a, b,a"}, Subscription("subscribe", topics=("a", "b"))),
         ({"subscribePattern": "a.*"}, Subscription("subscribePattern", pattern="a.*")),
-        ({"assign": '{"a": [1, 0]}'}, Subscription("assign", places=(("a", 0), ("a", 1)))),
+        ({"assign": '{"a": [1, 0]}'}, Subscription("assign", partitions=(("a", 0), ("a", 1)))),
     ],
 )
 def test_one_of_three_ways_to_subscribe(given: dict[str, str], expected: Subscription) -> None:
@@ -72,21 +72,21 @@ def test_durations(text: str, expected_ms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers: must be given"),
         ({"subscribePattern": "x"}, "exactly one of"),
         ({"subscribe": " , "}, "subscribe: must name topics"),
-        ({"startingOffset": "earliest"}, "'earliest' for option startingOffset: is not known; options are assign"),
+        ({"startingOffset": "earliest"}, "'earliest' for option startingOffset: is unknown; options are assign"),
         ({"startingOffsets": "first"}, "'first' for option startingOffsets: must be earliest, latest, or JSON"),
-        ({"startingOffsets": '{"orders": {"0": -3}}'}, "startingOffsets: offsets are -2"),
+        ({"startingOffsets": '{"orders": {"0": -3}}'}, "startingOffsets: offsets must be -2"),
         ({"startingOffsets": '{"orders": {"0": "1"}}'}, "startingOffsets: must be JSON"),
         ({"startingOffsets": '{"orders": [1]}'}, "startingOffsets: must be JSON"),
         ({"startingOffsetsByTimestamp": '{"orders": {"0": -1}}'}, "startingOffsetsByTimestamp: times"),
         ({"startingTimestamp": "yesterday"}, "startingTimestamp: must be a whole number, at least 0"),
         ({"startingOffsetsByTimestampStrategy": "x"}, "Strategy: must be one of error, latest"),
-        ({"endingOffsets": "latest"}, "endingOffsets: is for batches only"),
-        ({"endingTimestamp": "5"}, "endingTimestamp: is for batches only"),
+        ({"endingOffsets": "latest"}, "endingOffsets: is only for batches"),
+        ({"endingTimestamp": "5"}, "endingTimestamp: is only for batches"),
         ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger: must be a whole number, at least 1"),
         ({"minPartitions": "many"}, "'many' for option minPartitions"),
         ({"maxOffsetsPerTrigger": "9" * 30}, "maxOffsetsPerTrigger"),
@@ -94,20 +94,20 @@ def test_durations(text: str, expected_ms: int) -> None:
         ({"maxTriggerDelay": "soon"}, "maxTriggerDelay: must be a duration"),
         ({"decode": "xml"}, "decode: must be one of none, avro"),
         ({"kafka.isolation.level": "dirty"}, "kafka.isolation.level: must be read_committed or"),
-        ({"kafka.auto.offset.reset": "earliest"}, "kafka.auto.offset.reset: is not for queries"),
-        ({"kafka.enable.auto.commit": "true"}, "kafka.enable.auto.commit: is not for queries"),
+        ({"kafka.auto.offset.reset": "earliest"}, "kafka.auto.offset.reset: does not apply to queries"),
+        ({"kafka.enable.auto.commit": "true"}, "kafka.enable.auto.commit: does not apply to queries"),
         ({"kafka.value.deserializer": "x"}, "kafka.value.deserializer: is not needed"),
         ({"kafka.ssl.truststore.location": "/x.jks"}, "kafka.ssl.truststore.location: Java key stores"),
     ],
 )
-def test_what_cannot_work_is_refused_with_what_is_allowed(given: dict[str, str], told: str) -> None:
+def test_what_cannot_work_is_refused_with_what_is_allowed(given: dict[str, str], expected: str) -> None:
     with pytest.raises(WrongOption) as caught:
         source_options({**ORDERS, **given}, is_stream=True)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({"startingOffsets": "latest"}, "startingOffsets: a batch cannot start at the latest"),
         ({"startingOffsets": '{"orders": {"0": -1}}'}, "startingOffsets: a batch cannot start at the latest"),
@@ -115,10 +115,10 @@ def test_what_cannot_work_is_refused_with_what_is_allowed(given: dict[str, str],
         ({"endingOffsets": '{"orders": {"0": -2}}'}, "endingOffsets: a batch cannot end at the earliest"),
     ],
 )
-def test_what_no_batch_can_be_is_refused(given: dict[str, str], told: str) -> None:
+def test_what_no_batch_can_be_is_refused(given: dict[str, str], expected: str) -> None:
     with pytest.raises(WrongOption) as caught:
         source_options({**ORDERS, **given}, is_stream=False)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["[1", "(", "*"])

@@ -28,7 +28,7 @@ def test_the_columns_are_known_without_asking_the_cluster() -> None:
 def test_boundaries_of_streams_and_of_batches_are_not_mixed_up() -> None:
     ending = TopicSource({**OPTIONS, "endingOffsets": "latest"})
     ending.reader(ending.schema())
-    with pytest.raises(WrongOption, match="endingOffsets: is for batches only"):
+    with pytest.raises(WrongOption, match="endingOffsets: is only for batches"):
         ending.streamReader(ending.schema())
     latest = TopicSource({**OPTIONS, "startingOffsets": "latest"})
     latest.streamReader(latest.schema())

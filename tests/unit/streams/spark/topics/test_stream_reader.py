@@ -30,7 +30,7 @@ def offsets(topic: str, *numbers: int) -> dict[str, Any]:
     return {"version": 1, "topics": {topic: {str(partition): offset for partition, offset in enumerate(numbers)}}}
 
 
-def told(document: dict[str, Any] | None) -> dict[str, Any]:
+def without_ids(document: dict[str, Any] | None) -> dict[str, Any]:
     """Offsets as they are written above, without the ids of topics."""
     assert document is not None
     return {key: value for key, value in document.items() if key != "ids"}
@@ -68,13 +68,13 @@ def test_a_stream_begins_at_the_end_and_stays_there(broker: BrokerProcess, name:
     send(name, [b"1", b"2"])
     reader = opened(broker, subscribe=name)
     start = reader.initialOffset()
-    assert told(start) == offsets(name, 2)
+    assert without_ids(start) == offsets(name, 2)
     send(name, [b"3"])
     assert reader.initialOffset() == start
     assert reader.latestOffset(start, ALL) == start
     assert reader.reportLatestOffset() == offsets(name, 3)
     end = reader.latestOffset(start, ALL)
-    assert told(end) == offsets(name, 3)
+    assert without_ids(end) == offsets(name, 3)
     assert values(reader, start, end) == [b"3"]
 
 
@@ -96,7 +96,7 @@ def test_a_start_that_moves_is_where_the_first_batch_ends_also_when_it_is_done_a
     given = {key: value.replace("%s", name) for key, value in starting.items()}
     first = opened(broker, subscribe=name, **given)
     in_checkpoint = first.latestOffset(first.initialOffset(), ALL)
-    assert told(in_checkpoint) == offsets(name, 2)
+    assert without_ids(in_checkpoint) == offsets(name, 2)
     # The first batch has failed: all that is known of it is its end.
     send(name, later, timestamp_ms=1000)
     again = opened(broker, subscribe=name, **given)
@@ -109,7 +109,7 @@ def test_progress_is_committed_for_the_group(broker: BrokerProcess, name: str, s
     create_topic(broker, name)
     send(name, [b"1", b"2"])
     reader = opened(broker, subscribe=name, startingOffsets="earliest", kafka_group_id=f"{name}-group")
-    assert told(reader.initialOffset()) == offsets(name, 0)
+    assert without_ids(reader.initialOffset()) == offsets(name, 0)
     reader.commit(offsets(name, 2))
     assert committed(broker, f"{name}-group", name) == 2
 
@@ -139,7 +139,7 @@ def test_where_a_stream_may_begin(
     for time_ms in (1000, 2000, 3000):
         send(name, [b"x"], timestamp_ms=time_ms)
     text = value.replace("%s", name)
-    assert told(opened(broker, subscribe=name, **{option: text}).initialOffset()) == offsets(name, expected)
+    assert without_ids(opened(broker, subscribe=name, **{option: text}).initialOffset()) == offsets(name, expected)
 
 
 def test_a_time_after_the_last_record_is_refused_or_the_end(broker: BrokerProcess, name: str, send: Send) -> None:
@@ -148,7 +148,7 @@ def test_a_time_after_the_last_record_is_refused_or_the_end(broker: BrokerProces
     with pytest.raises(WrongOption, match=f"startingTimestamp: no record is that late in {name}-0"):
         opened(broker, subscribe=name, startingTimestamp="5000").initialOffset()
     late = {"startingTimestamp": "5000", "startingOffsetsByTimestampStrategy": "latest"}
-    assert told(opened(broker, subscribe=name, **late).initialOffset()) == offsets(name, 1)
+    assert without_ids(opened(broker, subscribe=name, **late).initialOffset()) == offsets(name, 1)
 
 
 def test_offsets_must_be_given_for_every_partition(broker: BrokerProcess, name: str) -> None:
@@ -157,7 +157,7 @@ def test_offsets_must_be_given_for_every_partition(broker: BrokerProcess, name: 
         opened(broker, subscribe=name, startingOffsets=f'{{"{name}": {{"0": 1}}}}').initialOffset()
 
 
-def test_a_topic_that_does_not_exist_is_told(broker: BrokerProcess, name: str) -> None:
+def test_a_topic_that_does_not_exist_is_an_error(broker: BrokerProcess, name: str) -> None:
     with pytest.raises(StreamsError, match=f"do not exist: {name}"):
         opened(broker, subscribe=name).initialOffset()
     create_topic(broker, name)
@@ -187,8 +187,8 @@ def test_a_batch_reads_no_more_than_it_may(broker: BrokerProcess, name: str, sen
     send(name, [b"x"] * 10, partition=1)
     reader = opened(broker, subscribe=name, maxOffsetsPerTrigger="20")
     assert reader.getDefaultReadLimit() == ReadMaxRows(20)
-    assert told(reader.latestOffset(offsets(name, 0, 0), ReadMaxRows(20))) == offsets(name, 15, 5)
-    assert told(reader.latestOffset(offsets(name, 0, 0), ALL)) == offsets(name, 30, 10)
+    assert without_ids(reader.latestOffset(offsets(name, 0, 0), ReadMaxRows(20))) == offsets(name, 15, 5)
+    assert without_ids(reader.latestOffset(offsets(name, 0, 0), ALL)) == offsets(name, 30, 10)
     assert reader.reportLatestOffset() == offsets(name, 30, 10)
     assert opened(broker, subscribe=name).getDefaultReadLimit() == ALL
 
@@ -198,14 +198,14 @@ def test_a_batch_waits_for_enough_but_not_for_ever(broker: BrokerProcess, name: 
     send(name, [b"x"] * 5)
     reader = opened(broker, subscribe=name, minOffsetsPerTrigger="10", maxTriggerDelay="1h")
     start = reader.latestOffset(offsets(name, 0), ALL)
-    assert told(start) == offsets(name, 5)  # The first is never put off.
+    assert without_ids(start) == offsets(name, 5)  # The first is never put off.
     send(name, [b"x"] * 9)
     assert reader.latestOffset(start, ALL) == start
     send(name, [b"x"])
-    assert told(reader.latestOffset(start, ALL)) == offsets(name, 15)
+    assert without_ids(reader.latestOffset(start, ALL)) == offsets(name, 15)
     hasty = opened(broker, subscribe=name, minOffsetsPerTrigger="10", maxTriggerDelay="0ms")
     hasty.latestOffset(offsets(name, 0), ALL)
-    assert told(hasty.latestOffset(offsets(name, 14), ALL)) == offsets(name, 15)
+    assert without_ids(hasty.latestOffset(offsets(name, 14), ALL)) == offsets(name, 15)
 
 
 def test_what_comes_after_available_now_is_left_for_later(broker: BrokerProcess, name: str, send: Send) -> None:
@@ -215,9 +215,9 @@ def test_what_comes_after_available_now_is_left_for_later(broker: BrokerProcess,
     reader.prepareForTriggerAvailableNow()
     send(name, [b"x"] * 5)
     end = reader.latestOffset(offsets(name, 0), ReadMaxRows(3))
-    assert told(end) == offsets(name, 3)
-    assert told(reader.latestOffset(end, ReadMaxRows(3))) == offsets(name, 5)
-    assert told(reader.latestOffset(offsets(name, 5), ReadMaxRows(3))) == offsets(name, 5)
+    assert without_ids(end) == offsets(name, 3)
+    assert without_ids(reader.latestOffset(end, ReadMaxRows(3))) == offsets(name, 5)
+    assert without_ids(reader.latestOffset(offsets(name, 5), ReadMaxRows(3))) == offsets(name, 5)
 
 
 def test_partitions_are_cut_for_more_tasks(broker: BrokerProcess, name: str) -> None:
@@ -227,7 +227,7 @@ def test_partitions_are_cut_for_more_tasks(broker: BrokerProcess, name: str) -> 
     assert [(item.start, item.end) for item in ranges] == [(1, 4), (4, 7), (7, 10)]
 
 
-def test_what_retention_has_deleted_is_told_or_left_out(broker: BrokerProcess, name: str, send: Send) -> None:
+def test_what_retention_has_deleted_is_an_error_or_left_out(broker: BrokerProcess, name: str, send: Send) -> None:
     create_topic(broker, name)
     send(name, [b"%d" % number for number in range(10)])
     delete_until(broker, name, 4)
@@ -238,7 +238,7 @@ def test_what_retention_has_deleted_is_told_or_left_out(broker: BrokerProcess, n
     assert values(tolerant, offsets(name, 0), offsets(name, 3)) == []
 
 
-def test_a_topic_that_is_gone_is_told_or_left_out(broker: BrokerProcess, name: str, send: Send) -> None:
+def test_a_topic_that_is_gone_is_an_error_or_left_out(broker: BrokerProcess, name: str, send: Send) -> None:
     create_topic(broker, name)
     send(name, [b"x"])
     strict = opened(broker, subscribe=name)
@@ -246,7 +246,7 @@ def test_a_topic_that_is_gone_is_told_or_left_out(broker: BrokerProcess, name: s
     delete_topic(broker, name)
     nothing = {"version": 1, "topics": {}}
     assert eventually(lambda: strict.latestOffset(offsets(name, 1), ALL), lambda found: found == nothing)
-    with pytest.raises(DataLoss, match=f"Partitions are gone that were read before: {name}-0"):
+    with pytest.raises(DataLoss, match=f"Partitions that were read before no longer exist: {name}-0"):
         strict.partitions(offsets(name, 1), nothing)
     assert tolerant.partitions(offsets(name, 1), nothing) == []
     with pytest.raises(DataLoss, match="Offsets 1 to 0|does not exist"):
@@ -254,7 +254,7 @@ def test_a_topic_that_is_gone_is_told_or_left_out(broker: BrokerProcess, name: s
     assert values(tolerant, offsets(name, 0), offsets(name, 1)) == []
 
 
-def test_a_topic_that_was_made_anew_is_told_or_read_on(broker: BrokerProcess, name: str, send: Send) -> None:
+def test_a_topic_that_was_recreated_is_an_error_or_read_on(broker: BrokerProcess, name: str, send: Send) -> None:
     create_topic(broker, name)
     send(name, [b"old"] * 5)
     strict = opened(broker, subscribe=name)
@@ -262,15 +262,17 @@ def test_a_topic_that_was_made_anew_is_told_or_read_on(broker: BrokerProcess, na
     delete_topic(broker, name)
     create_topic(broker, name)
     send(name, [b"new"] * 2)
-    end = eventually(lambda: strict.latestOffset(offsets(name, 5), ALL), lambda found: told(found) == offsets(name, 2))
-    with pytest.raises(DataLoss, match=f"The end of partition {name}-0 has moved from 5 back to 2: it was made anew"):
+    end = eventually(
+        lambda: strict.latestOffset(offsets(name, 5), ALL), lambda found: without_ids(found) == offsets(name, 2)
+    )
+    with pytest.raises(DataLoss, match=f"The end of partition {name}-0 has moved from 5 back to 2: it was recreated"):
         strict.partitions(offsets(name, 5), end)
     assert tolerant.partitions(offsets(name, 5), end) == []
     send(name, [b"newer"])
     assert values(tolerant, end, offsets(name, 3)) == [b"newer"]
 
 
-def test_a_topic_that_was_made_anew_and_has_grown_is_told_or_read_from_its_beginning(
+def test_a_topic_that_was_recreated_and_has_grown_is_an_error_or_read_from_its_beginning(
     broker: BrokerProcess, name: str, send: Send
 ) -> None:
     create_topic(broker, name)
@@ -281,11 +283,11 @@ def test_a_topic_that_was_made_anew_and_has_grown_is_told_or_read_from_its_begin
     delete_topic(broker, name)
     create_topic(broker, name)
     send(name, [b"new"] * 3)
-    end = eventually(lambda: strict.latestOffset(start, ALL), lambda found: told(found) == offsets(name, 3))
-    with pytest.raises(DataLoss, match=f"Topics were deleted and made anew: {name}"):
+    end = eventually(lambda: strict.latestOffset(start, ALL), lambda found: without_ids(found) == offsets(name, 3))
+    with pytest.raises(DataLoss, match=f"Topics were deleted and recreated: {name}"):
         strict.partitions(start, end)
     assert values(tolerant, start, end) == [b"new"] * 3
-    assert told(tolerant.latestOffset(start, ReadMaxRows(2))) == offsets(name, 2)
+    assert without_ids(tolerant.latestOffset(start, ReadMaxRows(2))) == offsets(name, 2)
 
 
 def test_an_offset_that_has_not_moved_is_written_alike(broker: BrokerProcess, name: str, send: Send) -> None:

@@ -37,7 +37,7 @@ def source(servers: str = "nowhere:9092", **options: str) -> TopicSource:
 
 
 @pytest.mark.parametrize(
-    ("columns", "options", "told"),
+    ("columns", "options", "expected"),
     [
         ({"key": StringType()}, {"topic": "t"}, "there must be a column value"),
         ({"value": StringType()}, {}, "topic: must be given, or there must be a column topic"),
@@ -47,19 +47,21 @@ def source(servers: str = "nowhere:9092", **options: str) -> TopicSource:
         ({"value": StringType(), "partition": LongType()}, {"topic": "t"}, "partition: the column must be int"),
         ({"value": StringType(), "headers": StringType()}, {"topic": "t"}, "headers: the column must be array<struct"),
         ({"value": StringType()}, {"topic": " "}, "topic: must be the name of a topic"),
-        ({"value": StringType()}, {"topics": "t"}, "option topics: is not known"),
+        ({"value": StringType()}, {"topics": "t"}, "option topics: is unknown"),
         ({"value": StringType()}, {"topic": "t", "kafka_transactional_id": "x"}, "sent at least once"),
         ({"value": StringType()}, {"topic": "t", "kafka_value_serializer": "x"}, "is not needed"),
     ],
 )
-def test_rows_that_are_no_records_are_refused(columns: dict[str, DataType], options: dict[str, str], told: str) -> None:
+def test_rows_that_are_no_records_are_refused(
+    columns: dict[str, DataType], options: dict[str, str], expected: str
+) -> None:
     with pytest.raises(WrongOption) as caught:
         source(**options).streamWriter(schema(**columns), overwrite=False)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_topics_are_not_overwritten() -> None:
-    with pytest.raises(WrongOption, match="'overwrite' for option mode: records are only ever appended"):
+    with pytest.raises(WrongOption, match="'overwrite' for option mode: topics can only be appended to"):
         source(topic="t").writer(schema(value=StringType()), overwrite=True)
 
 
@@ -102,7 +104,7 @@ def test_a_row_without_a_topic_is_refused_unless_there_is_one_for_all(broker: Br
     assert for_all.write(iter([batch])) == Written(1)
 
 
-def test_what_could_not_be_written_is_told_with_topic_and_reason(broker: BrokerProcess, name: str) -> None:
+def test_what_could_not_be_written_is_reported_with_topic_and_reason(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name, configs={"max.message.bytes": "1000"})
     writer = source(broker.bootstrap, topic=name).writer(schema(value=BinaryType()), overwrite=False)
     batch = pa.record_batch({"value": pa.array([bytes(5000)], pa.binary())})

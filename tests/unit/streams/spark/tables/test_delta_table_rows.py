@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from streams.spark.files import Files
-from streams.spark.tables.delta_rows import last_rows, staged_rows
+from streams.spark.tables.delta_table import last_rows, staged_rows
 from tests.support.staged_files import staged
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string()), ("day", pa.date32())])

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import Row
 
-from streams.spark.engine.values import plain
+from streams.spark.engine.operations import json_value
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ from streams.spark.engine.values import plain
     ],
 )
 def test_values_of_rows_can_be_said_in_json(value: object, shown: object) -> None:
-    assert plain(value) == shown
-    json.dumps(plain(value), allow_nan=False)
+    assert json_value(value) == shown
+    json.dumps(json_value(value), allow_nan=False)
 
 
 def test_what_is_nested_too_deeply_is_cut_short() -> None:
     value: list[object] = []
     for _ in range(10_000):
         value = [value]
-    assert "…" in json.dumps(plain(value), ensure_ascii=False)
+    assert "…" in json.dumps(json_value(value), ensure_ascii=False)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.quickstart.places import EXAMPLES, Part, Places, example, quoted, shown
+from deploy.quickstart.addresses import EXAMPLES, Part, PlatformAddresses, relative, shell_quote
 
 
-def _places(data: Path, *, usual: bool = True) -> Places:
-    return Places(
+def _addresses(data: Path, *, usual: bool = True) -> PlatformAddresses:
+    return PlatformAddresses(
         data=data,
         bootstrap="localhost:9092" if usual else "localhost:1",
         registry="http://localhost:8081" if usual else "http://localhost:2",
@@ -30,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("part", ["cluster", "registry", "connect", "platform"])
 def test_usual_addresses_are_left_out_of_commands(part: Part, here: Path) -> None:
-    assert _places(here / "caudal-platform").caudal("words", part).endswith("caudal words")
+    assert _addresses(here / "caudal-platform").caudal("words", part).endswith("caudal words")
 
 
 @pytest.mark.parametrize(
@@ -44,18 +44,18 @@ def test_usual_addresses_are_left_out_of_commands(part: Part, here: Path) -> Non
     ],
 )
 def test_other_addresses_are_options(part: Part, option: str, here: Path) -> None:
-    assert _places(here / "elsewhere", usual=False).caudal("words", part).endswith(f"caudal words {option}")
+    assert _addresses(here / "elsewhere", usual=False).caudal("words", part).endswith(f"caudal words {option}")
 
 
 def test_paths_below_this_folder_are_shown_without_it(here: Path) -> None:
-    assert shown(here / "data" / "shop.db") == "data/shop.db"
-    assert shown(Path("/elsewhere/shop.db")) == "/elsewhere/shop.db"
+    assert relative(here / "data" / "shop.db") == "data/shop.db"
+    assert relative(Path("/elsewhere/shop.db")) == "/elsewhere/shop.db"
 
 
 @pytest.mark.parametrize("file", sorted(path.name for path in (EXAMPLES / "connectors").iterdir()))
 def test_configurations_are_filled_with_the_addresses_of_the_platform(file: str, here: Path) -> None:
-    text = example(f"connectors/{file}").read_text()
-    filled = _places(here / "data", usual=False).filled(text)
+    text = (EXAMPLES / "connectors" / file).read_text()
+    filled = _addresses(here / "data", usual=False).fill_in(text)
 
     assert json.loads(filled)["name"] == Path(file).stem
     assert "localhost:8081" not in filled
@@ -65,8 +65,8 @@ def test_configurations_are_filled_with_the_addresses_of_the_platform(file: str,
 
 @given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_a_shell_reads_quoted_text_as_it_was(text: str) -> None:
-    assert shlex.split(quoted(text)) == [text]
+    assert shlex.split(shell_quote(text)) == [text]
 
 
 def test_sql_is_quoted_as_people_do() -> None:
-    assert quoted("VALUES ('IS')") == "\"VALUES ('IS')\""
+    assert shell_quote("VALUES ('IS')") == "\"VALUES ('IS')\""

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from streams.errors import DataLoss, StreamsError
-from streams.spark.topics.batch_reader import TopicBatchReader
-from streams.spark.topics.source import TopicSource
+from streams.spark.topics.source import TopicBatchReader, TopicSource
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.unit.streams.spark.topics.conftest import Send
@@ -50,7 +49,7 @@ def test_an_end_at_a_time_after_the_last_record_is_the_end(broker: BrokerProcess
     assert bounds(opened(broker, subscribe=name, endingTimestamp="9000")) == [(name, 0, 0, 3)]
 
 
-def test_an_end_before_the_start_is_told_unless_data_may_be_lost(broker: BrokerProcess, name: str, send: Send) -> None:
+def test_an_end_before_the_start_fails_unless_data_may_be_lost(broker: BrokerProcess, name: str, send: Send) -> None:
     create_topic(broker, name)
     send(name, [b"x"] * 5)
     start, end = json.dumps({name: {"0": 4}}), json.dumps({name: {"0": 2}})
@@ -60,7 +59,7 @@ def test_an_end_before_the_start_is_told_unless_data_may_be_lost(broker: BrokerP
     assert bounds(tolerant) == []
 
 
-def test_a_topic_that_does_not_exist_is_told(broker: BrokerProcess, name: str) -> None:
+def test_a_topic_that_does_not_exist_is_an_error(broker: BrokerProcess, name: str) -> None:
     with pytest.raises(StreamsError, match=f"do not exist: {name}"):
         bounds(opened(broker, subscribe=name))
     assert bounds(opened(broker, subscribePattern=f"{name}.*")) == []

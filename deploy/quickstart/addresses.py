@@ -1,0 +1,101 @@
+"""The addresses and folders of a tour's platform, and the commands that name them."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from deploy.stack import BROKER, CONNECT, REGISTRY
+
+EXAMPLES: Final = Path(__file__).parents[1] / "examples"
+"""Schemas, configurations and SQL that the tour uses."""
+
+Part = Literal["cluster", "registry", "connect", "spark", "platform"]
+_KNOWN_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
+_KNOWN_REGISTRY: Final = f"http://localhost:{REGISTRY.port}"
+_KNOWN_CONNECT: Final = f"http://localhost:{CONNECT.port}"
+_KNOWN_DATA: Final = "caudal-platform"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformAddresses:
+    """Addresses and folders of a running platform."""
+
+    data: Path
+    bootstrap: str
+    registry: str
+    proxy: str
+    connect: str
+    spark_data: Path
+    spark_port: int
+    logs: Mapping[str, Path]
+    """The log of each service, by its name."""
+
+    @property
+    def shop(self) -> Path:
+        """The database that the SQL sink writes to."""
+        return self.data / "shop.db"
+
+    @property
+    def folder(self) -> Path:
+        """The files that the tour sends, for users to look at and send again."""
+        return self.data / "quickstart"
+
+    @property
+    def spark_log(self) -> Path:
+        """The log of the Spark engine."""
+        return self.spark_data / "engine.log"
+
+    def caudal(self, words: str, part: Part) -> str:
+        """A command to type, without addresses that are the default."""
+        options = {
+            "cluster": _option("--bootstrap", self.bootstrap, usual=_KNOWN_BOOTSTRAP),
+            "registry": _option("--registry", self.registry, usual=_KNOWN_REGISTRY),
+            "connect": _option("--connect", self.connect, usual=_KNOWN_CONNECT),
+            "spark": _option("--set", f"spark.caudal.data.dir={relative(self.spark_data)}"),
+            "platform": data_option(self.data),
+        }
+        return f"{program()} {words}{options[part]}"
+
+    def fill_in(self, text: str) -> str:
+        """A configuration of the examples with the addresses and the folder of this platform."""
+        return text.replace(_KNOWN_REGISTRY, self.registry).replace(_KNOWN_DATA, str(self.data.resolve()))
+
+
+def relative(path: Path, *, resolve: bool = True) -> str:
+    """A path relative to the current directory, if it is below it."""
+    resolved, here = path.resolve() if resolve else path, Path.cwd()
+    return str(resolved.relative_to(here)) if resolved.is_relative_to(here) else str(path)
+
+
+def path_word(path: Path) -> str:
+    """A path as a word of a shell command."""
+    return shell_quote(relative(path))
+
+
+def data_option(data: Path) -> str:
+    """The option that names the folder of the platform; empty for the default."""
+    return _option("--data", relative(data), usual=_KNOWN_DATA)
+
+
+def shell_quote(text: str) -> str:
+    """Text as a word of a shell command, with double quotes if it contains single ones."""
+    if "'" in text and not set(text) & set('"$`\\!'):
+        return f'"{text}"'
+    return shlex.quote(text)
+
+
+def program() -> str:
+    """The command `caudal`, as a path if it is not on the PATH."""
+    if shutil.which("caudal"):
+        return "caudal"
+    beside = Path(sys.executable).with_name("caudal")
+    # Not resolved: Python in a virtual environment is a link to another folder.
+    return shell_quote(relative(beside, resolve=False)) if beside.exists() else "caudal"
+
+
+def _option(name: str, value: str, *, usual: str = "") -> str:
+    return "" if value == usual else f" {name} {shell_quote(value)}"
