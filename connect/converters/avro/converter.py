@@ -27,8 +27,8 @@ class AvroConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """What reads data of a schema."""
-        parsed, registered = self.registry.found(frame.schema)
+        """The reading of a schema's data."""
+        parsed, registered = self.registry.schema(frame.schema)
         if not isinstance(parsed, AvroSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Avro")
         version = self.registry.version(topic, registered, name=parsed.name)
@@ -37,7 +37,7 @@ class AvroConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """What writes values of a schema."""
+        """The writing of a schema's values."""
         definition = SchemaDefinition(from_connect_schema(schema, self.config))
         writer = self.registry.writer(topic, definition)
         if not isinstance(writer.schema, AvroSchema):
@@ -49,7 +49,7 @@ class AvroConverter(RegistryConverter):
 
     @override
     def null(self, topic: str, schema: Schema | None) -> bytes | None:
-        """Null is a tombstone, unless its schema does not allow it."""
+        """Null is a tombstone, unless the schema does not allow it."""
         if schema is not None and not schema.optional:
             raise DataError(
                 f"Failed to serialize Avro data from topic {topic}: Found null value for non-optional schema"

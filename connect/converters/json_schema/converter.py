@@ -29,8 +29,8 @@ class JsonSchemaConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """What reads data of a schema."""
-        parsed, registered = self.registry.found(frame.schema)
+        """The reading of a schema's data."""
+        parsed, registered = self.registry.schema(frame.schema)
         if not isinstance(parsed, JsonSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not JSON Schema")
         version = self.registry.version(topic, registered, name=parsed.name)
@@ -49,7 +49,7 @@ class JsonSchemaConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """What writes values of a schema."""
+        """The writing of a schema's values."""
         definition = (
             None if schema is None else SchemaDefinition(from_connect_schema(schema, self.config), SchemaType.JSON)
         )
@@ -63,7 +63,7 @@ class JsonSchemaConverter(RegistryConverter):
 
         def write_checked(value: Value) -> bytes:
             data = write(value)
-            codec.decode(data)  # which checks it
+            codec.decode(data)  # Validates it.
             return data
 
         return Writing(writer.prefix, write_checked)

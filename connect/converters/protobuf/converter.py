@@ -22,7 +22,7 @@ from schema_registry.serdes.protobuf_values import maker, reader
 from schema_registry.serdes.serializer import Writer
 
 _FIRST_MESSAGE_END = 6
-"""Where the data begins if it is of the first message, as it mostly is."""
+"""Where the data begins in the usual case, that of the first message."""
 
 
 class ProtobufConverter(RegistryConverter):
@@ -45,8 +45,8 @@ class ProtobufConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """What reads data of one message of a schema."""
-        parsed, registered = self.registry.found(frame.schema)
+        """The reading of one message of a schema."""
+        parsed, registered = self.registry.schema(frame.schema)
         if not isinstance(parsed, ProtobufSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Protobuf")
         indexes, end = read_message_indexes(frame)
@@ -63,7 +63,7 @@ class ProtobufConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """What writes values of a schema."""
+        """The writing of a schema's values."""
         if schema is None:
             raise DataError("a value without a schema cannot be written as Protobuf")
         text, name = from_connect_schema(schema, self.config)
@@ -83,7 +83,7 @@ class ProtobufConverter(RegistryConverter):
         return Writing(writer.prefix, write)
 
     def _writer(self, topic: str, definition: SchemaDefinition, name: str) -> Writer:
-        """By the message of that name; where a given schema has no such one, by its first."""
+        """A writer of the message of that name, or of the first one of a given schema that has no such message."""
         settings = self.registry.settings
         is_ours = not settings.use_latest_version and settings.schema_id is None
         try:
