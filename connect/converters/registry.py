@@ -133,7 +133,6 @@ class RegistryConfig(Config):
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Java's key stores, which cannot be read here."""
         for key in self.given:
             if key.startswith(_KEY_STORES):
                 allowed = "schema.registry.ssl.{ca,certificate,key}.location, with PEM files"
@@ -237,7 +236,6 @@ class RegistryConverter(Converter):
 
     @override
     def to_connect(self, topic: str, data: bytes | None, headers: Sequence[RawHeader] = ()) -> SchemaAndValue:
-        """Bytes of a record as a schema and a value."""
         if data is None:
             return None, None
         try:
@@ -277,7 +275,6 @@ class RegistryConverter(Converter):
 
     @override
     def close(self) -> None:
-        """Close the connections."""
         self.registry.close()
 
     def _read_first(self, topic: str, data: bytes) -> Reading:

@@ -24,7 +24,7 @@ class Rows(NamedTuple):
     sources: np.ndarray[Any, np.dtype[np.int64]]
     """Which record of the batch each row comes from."""
     keys: tuple[str, ...] = ()
-    """The columns of the key, where there is one."""
+    """The columns of the key, if there is one."""
     is_guessed: bool = False
     """Whether the types were inferred from the values: a row may have columns that only other rows need."""
 

@@ -3,7 +3,7 @@
 Confluent's AvroSerializer and AvroDeserializer use the same library, and agree with this byte for byte. They are not
 used here because they resolve the subject and look for rules with every record (22 µs to read one of 15 fields, of
 which the library takes 6), do not support Avro's JSON encoding, and let hostile data end the process (see
-`avro_bounds`). JSON is read and written by a plan, because fastavro does not tell the branch of a union.
+`avro_bounds`). JSON is read and written by a plan, because fastavro does not return the branch of a union.
 """
 
 import struct

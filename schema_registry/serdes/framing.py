@@ -58,7 +58,7 @@ def read_frame(data: bytes, header: bytes | None = None) -> Frame:
 
 
 def read_message_indexes(frame: Frame) -> tuple[tuple[int, ...], int]:
-    """The message indexes behind a schema's name, and where they end."""
+    """The message indexes after a schema's name, and where they end."""
     count, position = _read_varint(frame.tail, frame.start)
     if count == 0:
         return (0,), position

@@ -27,7 +27,6 @@ class AvroConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """The reading of a schema's data."""
         parsed, registered = self.registry.schema(frame.schema)
         if not isinstance(parsed, AvroSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Avro")
@@ -37,7 +36,6 @@ class AvroConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """The writing of a schema's values."""
         definition = SchemaDefinition(from_connect_schema(schema, self.config))
         writer = self.registry.writer(topic, definition)
         if not isinstance(writer.schema, AvroSchema):

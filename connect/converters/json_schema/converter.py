@@ -29,7 +29,6 @@ class JsonSchemaConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """The reading of a schema's data."""
         parsed, registered = self.registry.schema(frame.schema)
         if not isinstance(parsed, JsonSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not JSON Schema")
@@ -49,7 +48,6 @@ class JsonSchemaConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """The writing of a schema's values."""
         definition = (
             None if schema is None else SchemaDefinition(from_connect_schema(schema, self.config), SchemaType.JSON)
         )

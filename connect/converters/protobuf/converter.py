@@ -38,14 +38,12 @@ class ProtobufConverter(RegistryConverter):
 
     @override
     def prefix_end(self, data: bytes) -> int:
-        """Where the id and the message indexes end."""
         if data[:1] == b"\x00" and data[5:6] == b"\x00":
             return _FIRST_MESSAGE_END
         return read_message_indexes(read_frame(data))[1]
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """The reading of one message of a schema."""
         parsed, registered = self.registry.schema(frame.schema)
         if not isinstance(parsed, ProtobufSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Protobuf")
@@ -63,7 +61,6 @@ class ProtobufConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """The writing of a schema's values."""
         if schema is None:
             raise DataError("a value without a schema cannot be written as Protobuf")
         text, name = from_connect_schema(schema, self.config)

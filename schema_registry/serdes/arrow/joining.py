@@ -153,7 +153,7 @@ def floats_of(array: pa.Array, type_: pa.DataType) -> npt.NDArray[Any]:
     if not (pa.types.is_floating(array.type) or pa.types.is_integer(array.type)):
         raise InvalidData(f"expected numbers, not {array.type}")
     try:
-        found: npt.NDArray[Any] = array.cast(type_).to_numpy()
+        found: npt.NDArray[Any] = _cast(array, type_).to_numpy()
     except pa.ArrowInvalid as error:
         raise InvalidData(f"a number does not fit: {error}") from None
     return found
@@ -177,12 +177,16 @@ def integers_of(array: pa.Array, least: int, most: int) -> npt.NDArray[np.int64]
     if not pa.types.is_integer(array.type):
         raise InvalidData(f"expected whole numbers, not {array.type}")
     try:
-        found: npt.NDArray[np.int64] = array.cast(pa.int64()).to_numpy()
+        found: npt.NDArray[np.int64] = _cast(array, pa.int64()).to_numpy()
     except pa.ArrowInvalid as error:
         raise InvalidData(f"a number does not fit into 64 bits: {error}") from None
     if len(found) and (found.min() < least or found.max() > most):
         raise InvalidData(f"{found.min() if found.min() < least else found.max()} is out of the range of the schema")
     return found
+
+
+def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    return array if array.type == type_ else array.cast(type_)  # Casting to the same type takes its time, too.
 
 
 def fill_rows(data: pa.Array, is_there: npt.NDArray[np.bool_], otherwise: bytes) -> pa.Array:

@@ -238,7 +238,8 @@ def _logical(plan: plans.LogicalPlan, array: pa.Array) -> Pieces:
     for name, column in columns.items():
         field = plan.message.fields_by_name[name]
         kind = "bytes" if field.type == FieldDescriptor.TYPE_BYTES else "int64"
-        pieces += _field(field, plans.Scalar(field.type, kind), pa.array(column))
+        values = column if isinstance(column, pa.Array) else pa.array(column)
+        pieces += _field(field, plans.Scalar(field.type, kind), values)
     return pieces
 
 

@@ -18,7 +18,7 @@ from schema_registry.serdes.logical import LogicalName, date_of, time_of, timest
 Bad = list[tuple[int, Exception]]
 """Rows that cannot be read, and why."""
 Values = Sequence[Any]
-"""Values of one column, None where there is none."""
+"""Values of one column, None for null."""
 Extract = Callable[[Values], pa.Array]
 
 NOT_FITTING: Final = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
@@ -28,7 +28,7 @@ _SLICES: Final = 4
 
 
 class Read(NamedTuple):
-    """What became of the data of one schema."""
+    """Columns of one schema's data, and the records that are not in them."""
 
     data: pa.Array
     rows: Rows

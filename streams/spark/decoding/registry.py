@@ -53,7 +53,6 @@ class RegistryDecoder(Decoder):
 
     @override
     def decode(self, values: pa.Array, topic: str, headers: pa.Array | None = None) -> Decoded:
-        """Decode values by the schemas they name."""
         found = group_by_schema(values, headers, is_key=self._is_key)
         decoded = Decoded([], [], found.nulls, [])
         _refuse(decoded, found.bad, topic, _FORMS.get(self._format, _ANY_FORM))
@@ -64,7 +63,6 @@ class RegistryDecoder(Decoder):
 
     @override
     def type_of(self, schema_id: int) -> pa.DataType:
-        """The type of a schema's values."""
         reader = self._reader(schema_id, FIRST_MESSAGE)
         if isinstance(reader, NoColumns):
             raise reader
@@ -72,7 +70,6 @@ class RegistryDecoder(Decoder):
 
     @override
     def latest_type(self, topic: str) -> tuple[int, pa.DataType]:
-        """The latest schema of a topic, and the type of its values."""
         subject = SubjectNameStrategy.TOPIC_NAME.subject(topic, is_key=self._is_key)
         latest = self._client.latest(subject)
         if latest.id is None:
@@ -81,7 +78,6 @@ class RegistryDecoder(Decoder):
 
     @override
     def can_decode(self, schema_id: int) -> bool:
-        """Whether values of a schema become columns here."""
         try:
             return not isinstance(self._reader(schema_id, FIRST_MESSAGE), NoColumns)
         except SerdeError:
