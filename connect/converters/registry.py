@@ -37,7 +37,6 @@ from schema_registry.client.settings import InvalidSettings
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.errors import SerdeError
 from schema_registry.serdes.framing import Frame, header_of, read_frame
-from schema_registry.serdes.schemas import ParsedSchema
 from schema_registry.serdes.serializer import Serializer, Writer
 from schema_registry.serdes.settings import IdPlace
 from schema_registry.serdes.settings import parse as parse_settings
@@ -154,46 +153,6 @@ class Writing(NamedTuple):
     write: Callable[[Value], bytes]
 
 
-class SchemaRegistry:
-    """One registry as one converter uses it; raises errors of Connect."""
-
-    def __init__(self, config: RegistryConfig, *, is_key: bool) -> None:
-        self.is_key = is_key
-        try:
-            settings, self.settings = parse_settings(_properties(config), is_key=is_key)
-            if self.settings.id_place is not IdPlace.PREFIX:
-                raise InvalidSettings("converters can only write the id of a schema before the data")
-            self._client = RegistryClient(settings)
-        except InvalidSettings as error:
-            raise ConfigError(f"Invalid configuration of the schema registry: {error}") from error
-        self._deserializer = Deserializer(self._client)
-        self._serializer = Serializer(self._client, settings=self.settings)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def schema(self, schema: int | str) -> tuple[ParsedSchema, RegisteredSchema]:
-        """The schema with an id or guid."""
-        reader = self._deserializer.reader(schema)
-        return reader.schema, reader.registered
-
-    def version(self, topic: str, registered: RegisteredSchema, *, name: str | None) -> int | None:
-        """The version of a schema in the topic's subject; None if it is in another one, or access is not allowed."""
-        strategy = self.settings.strategy
-        if strategy.needs_record_name and not name:
-            return None
-        subject = strategy.subject(topic, is_key=self.is_key, record_name=name)
-        try:
-            return self._client.lookup(subject, registered.definition).version
-        except (NotAllowed, SchemaNotFound):
-            return None
-
-    def writer(self, topic: str, definition: SchemaDefinition | None, *, message: str | None = None) -> Writer:
-        """The writer of a schema, which is registered if that is allowed."""
-        return self._serializer.writer(topic, is_key=self.is_key, definition=definition, message=message)
-
-
 _FAULTS: Final = (ClientError, SerdeError, DataError, RecursionError)
 
 
@@ -218,8 +177,16 @@ class RegistryConverter(Converter):
     def __init__(self, config: Mapping[str, str], *, is_key: bool) -> None:
         super().__init__(config, is_key=is_key)
         self.config = self.config_class.parse(config)
-        self.registry = SchemaRegistry(self.config, is_key=is_key)
         self._is_key = is_key
+        try:
+            settings, self.settings = parse_settings(_properties(self.config), is_key=is_key)
+            if self.settings.id_place is not IdPlace.PREFIX:
+                raise InvalidSettings("converters can only write the id of a schema before the data")
+            self._client = RegistryClient(settings)
+        except InvalidSettings as error:
+            raise ConfigError(f"Invalid configuration of the schema registry: {error}") from error
+        self.deserializer = Deserializer(self._client)
+        self._serializer = Serializer(self._client, settings=self.settings)
         self._readings: dict[tuple[str, bytes], Reading] = {}
         self._writings: dict[tuple[str, Schema | None], Writing] = {}
         is_lasting = self.config.latest_cache_ttl_sec < 0 or not self.config.use_latest_version
@@ -233,6 +200,21 @@ class RegistryConverter(Converter):
     @abstractmethod
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
         """The writing of a Connect schema; `value` is the first one."""
+
+    def version(self, topic: str, registered: RegisteredSchema, *, name: str | None) -> int | None:
+        """The version of a schema in the topic's subject; None if it is in another one, or access is not allowed."""
+        strategy = self.settings.strategy
+        if strategy.needs_record_name and not name:
+            return None
+        subject = strategy.subject(topic, is_key=self._is_key, record_name=name)
+        try:
+            return self._client.lookup(subject, registered.definition).version
+        except (NotAllowed, SchemaNotFound):
+            return None
+
+    def writer(self, topic: str, definition: SchemaDefinition | None, *, message: str | None = None) -> Writer:
+        """The writer of a schema, which is registered if that is allowed."""
+        return self._serializer.writer(topic, is_key=self._is_key, definition=definition, message=message)
 
     @override
     def to_connect(self, topic: str, data: bytes | None, headers: Sequence[RawHeader] = ()) -> SchemaAndValue:
@@ -275,7 +257,7 @@ class RegistryConverter(Converter):
 
     @override
     def close(self) -> None:
-        self.registry.close()
+        self._client.close()
 
     def _read_first(self, topic: str, data: bytes) -> Reading:
         reading, start = self.new_reading(topic, read_frame(data))

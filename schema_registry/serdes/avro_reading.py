@@ -127,7 +127,7 @@ class _ReadCode(Code):
                 return [f"{value} = {{}}", *_blocks(lines), *([entries] if plan.is_list else [])]
 
     def _choice(self, plan: plans.ChoicePlan, value: str, depth: int) -> list[str]:
-        # A branch is one byte, except in unions of more than 64 types.
+        # A branch is one byte, except in unions of more than 64 types; zigzag doubles its number.
         is_long = plan.count > 64
         lines = ["b, p = number(data, p); b *= 2" if is_long else "b = data[p]; p += 1"]
         word = "if"

@@ -44,7 +44,8 @@ class ProtobufConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        parsed, registered = self.registry.schema(frame.schema)
+        found = self.deserializer.reader(frame.schema)
+        parsed = found.schema
         if not isinstance(parsed, ProtobufSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Protobuf")
         indexes, end = read_message_indexes(frame)
@@ -52,7 +53,7 @@ class ProtobufConverter(RegistryConverter):
             message = parsed.message_at(indexes)
         except InvalidSchema as error:
             raise NotFramed(str(error)) from error
-        version = self.registry.version(topic, registered, name=message.full_name)
+        version = self.version(topic, found.registered, name=message.full_name)
         plan = read_plan(message, self.config)
         schema = to_connect_schema(plan, self.config, version=version)
         read = reader(plan)
@@ -81,11 +82,11 @@ class ProtobufConverter(RegistryConverter):
 
     def _writer(self, topic: str, definition: SchemaDefinition, name: str) -> Writer:
         """A writer of the message of that name, or of the first one of a given schema that has no such message."""
-        settings = self.registry.settings
+        settings = self.settings
         is_ours = not settings.use_latest_version and settings.schema_id is None
         try:
-            return self.registry.writer(topic, definition, message=name)
+            return self.writer(topic, definition, message=name)
         except UnusableSchema:
             if is_ours:
                 raise
-            return self.registry.writer(topic, definition)
+            return self.writer(topic, definition)

@@ -169,7 +169,7 @@ class Columns:
         members = list(zip(type_, plan.branches, parts, strict=True))
 
         def change(array: pa.Array, contents: Contents) -> pa.Array:
-            chosen = array.type_codes
+            chosen = array.type_codes  # A sparse union has all branches at full length.
             made = []
             for field, branch, part in members:
                 values = part.change(array.field(branch.index).field(0), contents)
@@ -257,6 +257,7 @@ def _check_keys(array: pa.Array) -> None:
     if len(codes.dictionary) == len(codes):
         return
     lengths = np.diff(array.offsets.to_numpy())
+    # Map and key together make one number, which may occur once.
     places = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths) * len(codes.dictionary)
     places += codes.indices.to_numpy()
     if len(np.unique(places)) < len(places):

@@ -112,6 +112,7 @@ class Walk:
     def _items(self, item: plans.Plan, rows: Rows, *, is_map: bool = False) -> None:
         while len(rows):
             counts = self._number(rows)
+            # A negative count is followed by the size of the block in bytes.
             with_size = rows[counts < 0]
             if len(with_size):
                 self._number(with_size)

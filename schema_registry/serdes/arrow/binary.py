@@ -66,6 +66,7 @@ class Cursor:
         byte = self.data[at]
         raw = (byte & 0x7F).astype(np.uint64)
         at = at + 1
+        # Each round reads one more byte of those numbers that have one.
         more = np.flatnonzero(byte & 0x80)
         shift = 7
         while len(more):
@@ -94,6 +95,7 @@ class Cursor:
 def content_of(data: Bytes, begin: Rows, end: Rows) -> Content:
     """The bytes between positions."""
     lengths = end - begin
+    # Positions count up from the beginning of each range.
     behind = np.cumsum(lengths)
     total = int(behind[-1]) if len(behind) else 0
     positions = np.repeat(begin - (behind - lengths), lengths) + np.arange(total, dtype=np.int64)

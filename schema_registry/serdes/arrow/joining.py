@@ -88,10 +88,11 @@ def varints(numbers: Unsigned, *, is_left_out: Flags | None = None) -> Piece:
     least, most = (int(numbers.min()), int(numbers.max())) if count else (0, 0)
     width = max((most.bit_length() + 6) // 7, 1)
     digits = np.empty((count, width), dtype=np.uint8)
+    # A number of n bytes is at least 128^(n-1); if all are, no byte has to be left out of the matrix.
     is_even = is_left_out is None and least >= 1 << 7 * (width - 1) >> (7 if width == 1 else 0)
     for place in range(width):
         np.right_shift(numbers, np.uint64(7 * place), out=digits[:, place], casting="unsafe")
-    if is_even:  # All are of the same length.
+    if is_even:
         digits[:, :-1] |= 0x80
         digits[:, -1] &= 0x7F
         return digits
@@ -103,6 +104,7 @@ def varints(numbers: Unsigned, *, is_left_out: Flags | None = None) -> Piece:
         digits[:, place - 1] |= is_longer.view(np.uint8) << 7
     if is_left_out is not None:
         lengths[is_left_out] = 0
+    # Choosing from the matrix row by row puts the bytes of each number next to each other.
     kept = np.arange(width) < lengths[:, None]
     return binary_array(Content(digits[kept], lengths), None)
 
@@ -191,6 +193,7 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def fill_rows(data: pa.Array, is_there: npt.NDArray[np.bool_], otherwise: bytes) -> pa.Array:
     """Bytes of some rows as bytes of all rows, `otherwise` for the rest."""
+    # Null positions take nulls, which are then filled.
     positions = np.cumsum(is_there) - 1
     return data.take(pa.array(positions, mask=~is_there)).fill_null(pa.scalar(otherwise, pa.binary()))
 

@@ -257,6 +257,7 @@ def _next_field(field: _FlatField, cursor: Cursor) -> _Found:
     is_next = (data[cursor.at] == field.tag[0]) & (cursor.at < cursor.ends)
     if len(field.tag) > 1:
         is_next &= data[cursor.at + 1] == field.tag[1]
+    # Where another field comes next, this one is not set, and the position stays.
     rows = np.flatnonzero(is_next)
     at = cursor.at[rows] + len(field.tag)
     ends = np.zeros(count, np.int64)

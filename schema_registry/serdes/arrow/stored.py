@@ -68,6 +68,7 @@ def aligned(data: Bytes, lengths: Rows, *, width: int = _WIDTH) -> Bytes:
     if len(lengths) and lengths.max() > width:
         raise Doubt
     behind = np.cumsum(lengths)
+    # The last byte of each number goes to the last column, and the sign fills the columns before the first.
     rows = np.repeat(np.arange(len(lengths)), lengths)
     columns = np.arange(len(data)) - np.repeat(behind, lengths) + width
     signs = np.zeros(len(lengths), dtype=np.uint8)

@@ -85,6 +85,7 @@ def _ids(values: pa.Array, rows: Rows) -> tuple[npt.NDArray[np.bool_], npt.NDArr
     is_framed = lengths >= _ID_BYTES
     ids = np.zeros(len(rows), dtype=np.int64)
     if is_framed.any():
+        # The first five bytes of every value, at once: 0, and the id with its high byte first.
         windows = np.lib.stride_tricks.sliding_window_view(data, _ID_BYTES)[starts[is_framed]]
         ids[is_framed] = windows[:, 1:] @ _WEIGHTS
         is_framed[is_framed] = windows[:, 0] == 0
