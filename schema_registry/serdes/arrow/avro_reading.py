@@ -29,10 +29,10 @@ from schema_registry.serdes.avro_reading import reader
 
 _REFUSED: Final = (ValueError, OverflowError, Doubt)
 """What decoding many records raises if one of them does not fit; ArrowInvalid is a ValueError."""
-_SLICES: Final = 8
+_SLICES: Final = 4
 """Into how many parts records are divided to find those that do not fit."""
-_FEW: Final = 16
-"""Records that are decoded one by one rather than divided further."""
+_FEW: Final = 256
+"""Records that are decoded one by one rather than divided further: another attempt would cost more than that."""
 
 
 def avro_reader(schema: AvroSchema) -> SchemaReader:
