@@ -1,7 +1,7 @@
-"""Data between the two sides: a value and, where there is one, its schema.
+"""Data between sources and sinks: a value and, if there is one, its schema.
 
-Values are plain Python: a STRUCT is a dict by field name, a MAP a dict, an ARRAY a list. What a value means is told by
-the schema beside it, never by the value itself, so a record with a schema and one without are handled alike.
+Values are plain Python: a STRUCT is a dict by field name, a MAP a dict, an ARRAY a list. The schema beside a value says
+what it means, never the value itself, so records with and without a schema are handled alike.
 
 | schema | Python |
 |---|---|
@@ -25,11 +25,11 @@ from typing_extensions import override
 from connect.api.errors import DataError
 
 Value = Any
-"""A value as the table above has it; its type is told by its schema."""
+"""A value as in the table above; its schema says its type."""
 
 
 class Type(StrEnum):
-    """What a value is made of."""
+    """The type of a value."""
 
     INT8 = "int8"
     INT16 = "int16"
@@ -63,13 +63,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """What values look like. Immutable; equal schemas are interchangeable, and hashing one is cheap."""
+    """The schema of values. Immutable; equal schemas are interchangeable, and hashing one is cheap."""
 
     type: Type
     optional: bool = field(default=False, kw_only=True)
     default: Value = field(default=None, kw_only=True)
     name: str | None = field(default=None, kw_only=True)
-    """Of a STRUCT its full name; of other types the logical type, such as DATE."""
+    """The full name of a STRUCT; the logical type of other types, such as DATE."""
     version: int | None = field(default=None, kw_only=True)
     doc: str | None = field(default=None, kw_only=True)
     parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, kw_only=True)
@@ -110,11 +110,11 @@ class Schema:
         return replace(self, **changes)
 
     def as_optional(self) -> Self:
-        """The same, where null is allowed."""
+        """The same, but null is allowed."""
         return self if self.optional else replace(self, optional=True)
 
     def field(self, name: str) -> "Schema | None":
-        """The schema of a field; None when a STRUCT has no such field."""
+        """The schema of a field; None if the STRUCT has no such field."""
         return self.by_name.get(name)
 
 

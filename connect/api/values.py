@@ -1,10 +1,9 @@
-"""Values as text, as Java writes them: what headers, Cast, InsertHeader and StringConverter share."""
+"""Values as text, as Java writes them; for headers, Cast, InsertHeader and StringConverter."""
 
 import base64
 import datetime as dt
 import math
 import struct
-from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final
 
@@ -23,7 +22,7 @@ _PLAIN_BELOW: Final = 1e7
 
 
 def text_of(schema: Schema | None, value: Value) -> str:
-    """What Java's `toString` gives: `Struct{a=1,b=x}`, `{a=1, b=2}`, `[1, 2]`, `1.0E10`; of bytes their base64."""
+    """The result of Java's `toString`: `Struct{a=1,b=x}`, `{a=1, b=2}`, `[1, 2]`, `1.0E10`; bytes as base64."""
     if type(value) is str:
         return value
     if isinstance(value, dict):
@@ -36,7 +35,7 @@ def text_of(schema: Schema | None, value: Value) -> str:
 
 def literal_of(schema: Schema | None, value: Value) -> str:
     """The text of a value that `parse` reads back: `{"a":1,"b":"x"}`, `[1,2]`; text by itself is not quoted."""
-    return value if type(value) is str else "".join(_literal_parts(schema, value))
+    return value if type(value) is str else _literal(schema, value)
 
 
 def base64_text(data: bytes | bytearray | memoryview) -> str:
@@ -50,8 +49,12 @@ def number_text(schema: Schema | None, value: float) -> str:
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     digits = _shortest_float32(value) if schema and schema.type is Type.FLOAT32 else _shortest(value)
     if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
-        return _plain(digits)
-    return _scientific(digits)
+        text = format(Decimal(digits), "f")
+        return text if "." in text else f"{text}.0"
+    sign, figures, exponent = Decimal(digits).as_tuple()
+    significant = "".join(map(str, figures)).rstrip("0") or "0"
+    power = len(figures) - 1 + int(exponent)
+    return f"{'-' if sign else ''}{significant[0]}.{significant[1:] or '0'}E{power}"
 
 
 def temporal_text(value: dt.date | dt.time) -> str:
@@ -60,19 +63,15 @@ def temporal_text(value: dt.date | dt.time) -> str:
     A Timestamp at midnight is written as a date, one within the first day of 1970 as a time.
     """
     if isinstance(value, dt.datetime):
-        return _timestamp_text(value)
+        moment = value.astimezone(dt.UTC) if value.tzinfo else value.replace(tzinfo=dt.UTC)
+        if dt.timedelta() <= moment - _EPOCH < _DAY:
+            return temporal_text(moment.time())
+        if moment.time() == _MIDNIGHT:
+            return moment.date().isoformat()
+        return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
     if isinstance(value, dt.time):
         return f"{value.isoformat(timespec='milliseconds')[:12]}Z"
     return value.isoformat()
-
-
-def _timestamp_text(value: dt.datetime) -> str:
-    moment = value.astimezone(dt.UTC) if value.tzinfo else value.replace(tzinfo=dt.UTC)
-    if dt.timedelta() <= moment - _EPOCH < _DAY:
-        return temporal_text(moment.time())
-    if moment.time() == _MIDNIGHT:
-        return moment.date().isoformat()
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def _dict_text(schema: Schema | None, value: dict[Value, Value]) -> str:
@@ -99,48 +98,26 @@ def _scalar_text(schema: Schema | None, value: Value) -> str:
     raise DataError(f"a value of type {type(value).__name__} has no text in Connect")
 
 
-def _literal_parts(schema: Schema | None, value: Value) -> Iterator[str]:
+def _literal(schema: Schema | None, value: Value) -> str:
+    inner = schema.value_schema if schema else None
     if isinstance(value, dict):
-        yield from _joined("{", map(_entry, _entries(schema, value)), "}")
-    elif isinstance(value, (list, tuple)):
-        inner = schema.value_schema if schema else None
-        yield from _joined("[", (_literal_parts_embedded(inner, item) for item in value), "]")
-    else:
-        yield _scalar_text(schema, value)
+        if schema is not None and schema.type is Type.STRUCT:
+            pairs = ((_quoted(f.name), _embedded(f.schema, value.get(f.name))) for f in schema.fields)
+        else:
+            keys = schema.key_schema if schema else None
+            pairs = ((_embedded(keys, key), _embedded(inner, item)) for key, item in value.items())
+        return f"{{{','.join(f'{key}:{item}' for key, item in pairs)}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(_embedded(inner, item) for item in value)}]"
+    return _scalar_text(schema, value)
 
 
-def _literal_parts_embedded(schema: Schema | None, value: Value) -> Iterator[str]:
+def _embedded(schema: Schema | None, value: Value) -> str:
     if isinstance(value, str):
-        return iter((_quoted(value),))
+        return _quoted(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return iter((_quoted(base64_text(value)),))
-    return _literal_parts(schema, value)
-
-
-def _entries(schema: Schema | None, value: dict[Value, Value]) -> Iterator[tuple[Iterator[str], Iterator[str]]]:
-    if schema is not None and schema.type is Type.STRUCT:
-        for field in schema.fields:
-            yield iter((_quoted(field.name),)), _literal_parts_embedded(field.schema, value.get(field.name))
-        return
-    keys, values = (schema.key_schema, schema.value_schema) if schema else (None, None)
-    for key, item in value.items():
-        yield _literal_parts_embedded(keys, key), _literal_parts_embedded(values, item)
-
-
-def _entry(parts: tuple[Iterator[str], Iterator[str]]) -> Iterator[str]:
-    key, value = parts
-    yield from key
-    yield ":"
-    yield from value
-
-
-def _joined(begin: str, items: Iterable[Iterator[str]], end: str) -> Iterator[str]:
-    yield begin
-    for place, item in enumerate(items):
-        if place:
-            yield ","
-        yield from item
-    yield end
+        return _quoted(base64_text(value))
+    return _literal(schema, value)
 
 
 def _quoted(text: str) -> str:
@@ -149,13 +126,13 @@ def _quoted(text: str) -> str:
 
 
 def _shortest(value: float) -> str:
-    """As Python has it; but Java, where one digit would do, takes the two that are nearest."""
+    """Python's shortest text, except that Java writes the nearest two digits if one would do."""
     nearest = f"{value:.2g}"
     return nearest if float(nearest) == value else repr(value)
 
 
 def _shortest_float32(value: float) -> str:
-    """The fewest digits that tell this number from every other of 32 bits."""
+    """The fewest digits that distinguish this number from every other of 32 bits."""
     try:
         packed = _FLOAT32.pack(value)
     except OverflowError:
@@ -166,15 +143,3 @@ def _shortest_float32(value: float) -> str:
         if abs(float(text)) < 3.4028236e38 and _FLOAT32.pack(float(text)) == packed:
             return text
     return f"{exact:.9g}"
-
-
-def _plain(digits: str) -> str:
-    text = format(Decimal(digits), "f")
-    return text if "." in text else f"{text}.0"
-
-
-def _scientific(digits: str) -> str:
-    sign, figures, exponent = Decimal(digits).as_tuple()
-    significant = "".join(map(str, figures)).rstrip("0") or "0"
-    power = len(figures) - 1 + int(exponent)
-    return f"{'-' if sign else ''}{significant[0]}.{significant[1:] or '0'}E{power}"

@@ -1,15 +1,14 @@
-"""What converters with schemas in a registry share: options, the way to the registry, and how its trouble is told.
+"""The common part of converters with schemas in a registry: options, access to the registry, and its errors.
 
-Only the first record of a schema asks the registry. What reads or writes it is then kept in a dict, by topic and the
-id before the data on the one way, by topic and Connect schema on the other.
+Only the first record of a schema asks the registry. Its reading is then kept by topic and the id before the data, its
+writing by topic and Connect schema.
 """
 
 import math
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from typing_extensions import override
@@ -30,7 +29,7 @@ from connect.api.config import (
 )
 from connect.api.converter import Converter, RawHeader, SchemaAndValue
 from connect.api.data import Schema, Value
-from connect.api.errors import ConfigError, DataError, Unavailable
+from connect.api.errors import ConfigError, ConnectError, DataError, Unavailable
 from schema_registry.client.errors import ClientError, NotAllowed, RegistryUnreachable, SchemaNotFound
 from schema_registry.client.models import RegisteredSchema, SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
@@ -38,9 +37,8 @@ from schema_registry.client.settings import InvalidSettings
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.errors import SerdeError
 from schema_registry.serdes.framing import Frame, header_of, read_frame
-from schema_registry.serdes.schemas import ParsedSchema
 from schema_registry.serdes.serializer import Serializer, Writer
-from schema_registry.serdes.settings import IdPlace, SerializerSettings
+from schema_registry.serdes.settings import IdPlace
 from schema_registry.serdes.settings import parse as parse_settings
 
 _GROUP: Final = "Schema Registry"
@@ -54,7 +52,7 @@ C = TypeVar("C", bound="RegistryConfig")
 
 
 class RegistryConfig(Config):
-    """Where the registry is, and how its schemas are used."""
+    """The address of the registry, and how its schemas are used."""
 
     schema_registry_url: tuple[str, ...] = option(
         LIST, importance=Importance.HIGH, aliases=("apicurio.registry.url",), group=_GROUP
@@ -67,7 +65,7 @@ class RegistryConfig(Config):
         aliases=("schema.registry.basic.auth.credentials.source",),
         group=_GROUP,
     )
-    """Where name and password for the registry are: URL or USER_INFO. Whatever is given is used."""
+    """Where name and password for the registry are: URL or USER_INFO. Either is used if it is set."""
     basic_auth_user_info: str = option(
         PASSWORD, default="", aliases=("schema.registry.basic.auth.user.info",), group=_GROUP
     )
@@ -77,11 +75,11 @@ class RegistryConfig(Config):
     bearer_auth_logical_cluster: str = option(
         STRING, default="", aliases=("schema.registry.bearer.auth.logical.cluster",), group=_GROUP
     )
-    """The cluster that the token is for, where the registry asks for one."""
+    """The cluster that the token is for, if the registry asks for one."""
     bearer_auth_identity_pool_id: str = option(
         STRING, default="", aliases=("schema.registry.bearer.auth.identity.pool.id",), group=_GROUP
     )
-    """The identity pool that the token is for, where the registry asks for one."""
+    """The identity pool that the token is for, if the registry asks for one."""
     schema_registry_ssl_ca_location: str = option(STRING, default="", group=_GROUP)
     """PEM file or directory of the authorities to trust; not set: the system's."""
     schema_registry_ssl_certificate_location: str = option(STRING, default="", group=_GROUP)
@@ -110,7 +108,7 @@ class RegistryConfig(Config):
     latest_compatibility_strict: bool = option(BOOLEAN, default=True, group=_GROUP)
     """Accepted for compatibility: every record that does not fit the latest schema is an error here."""
     latest_cache_ttl_sec: int = option(LONG, default=-1, check=at_least(-1), group=_GROUP)
-    """How long the latest schema is believed, in seconds; -1: for ever."""
+    """How long the latest schema is used before it is fetched again, in seconds; -1: for ever."""
     use_schema_id: int = option(INT, default=-1, check=at_least(-1), group=_GROUP)
     """Write by the schema with this id, whatever schema records have, if `auto.register.schemas` is false; -1: no."""
     id_compatibility_strict: bool = option(BOOLEAN, default=True, group=_GROUP)
@@ -118,7 +116,7 @@ class RegistryConfig(Config):
     normalize_schemas: bool = option(BOOLEAN, default=False, group=_GROUP)
     """Let the registry bring schemas into normal form before it compares them."""
     key_subject_name_strategy: str = option(STRING, default=_TOPIC_NAME, group=_GROUP)
-    """Under which subject schemas of keys are: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy."""
+    """The subject of schemas of keys: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy."""
     value_subject_name_strategy: str = option(STRING, default=_TOPIC_NAME, group=_GROUP)
     """The same for schemas of values."""
     key_schema_id_serializer: str = option(STRING, default="PrefixSchemaIdSerializer", group=_GROUP)
@@ -128,13 +126,12 @@ class RegistryConfig(Config):
     schemas_cache_config: int = option(INT, default=1_000, check=at_least(1), aliases=("schemas.cache.size",))
     """How many schemas are kept ready."""
     generalized_sum_type_support: bool = option(BOOLEAN, default=False)
-    """Tell enums and unions by parameters that are the same for all formats."""
+    """Mark enums and unions by parameters that are the same for all formats."""
     ignore_default_for_nullables: bool = option(BOOLEAN, default=False)
     """Write null for an optional field without a value, not its default."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Files of Java's that nothing here can read."""
         for key in self.given:
             if key.startswith(_KEY_STORES):
                 allowed = "schema.registry.ssl.{ca,certificate,key}.location, with PEM files"
@@ -142,91 +139,32 @@ class RegistryConfig(Config):
 
 
 class Reading(NamedTuple):
-    """What reads data of one schema."""
+    """How data of one schema is read."""
 
     schema: Schema | None
     read: Callable[[bytes, int], Value]
-    """The value that begins there in the data."""
+    """Reads the value that begins at a position of the data."""
 
 
 class Writing(NamedTuple):
-    """What writes data of one schema."""
+    """How data of one schema is written."""
 
     prefix: bytes
     write: Callable[[Value], bytes]
 
 
-class SchemaRegistry:
-    """One registry as one converter uses it; raises errors of Connect."""
+_FAULTS: Final = (ClientError, SerdeError, DataError, RecursionError)
 
-    def __init__(self, config: RegistryConfig, *, is_key: bool, form: str) -> None:
-        self.is_key = is_key
-        self._form = form
-        try:
-            settings, self._settings = parse_settings(_properties(config), is_key=is_key)
-            if self._settings.id_place is not IdPlace.PREFIX:
-                raise InvalidSettings("converters can only write the id of a schema before the data")
-            self._client = RegistryClient(settings)
-        except InvalidSettings as error:
-            raise ConfigError(f"Invalid configuration of the schema registry: {error}") from error
-        self._deserializer = Deserializer(self._client)
-        self._serializer = Serializer(self._client, settings=self._settings)
 
-    @property
-    def settings(self) -> SerializerSettings:
-        """How schemas get to the registry."""
-        return self._settings
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def found(self, schema: int | str) -> tuple[ParsedSchema, RegisteredSchema]:
-        """The schema with an id or guid."""
-        reader = self._deserializer.reader(schema)
-        return reader.schema, reader.registered
-
-    def version(self, topic: str, registered: RegisteredSchema, *, name: str | None) -> int | None:
-        """Which version of the topic's subject a schema is; None if it is in another one, or nobody may look."""
-        strategy = self._settings.strategy
-        if strategy.needs_record_name and not name:
-            return None
-        subject = strategy.subject(topic, is_key=self.is_key, record_name=name)
-        try:
-            return self._client.lookup(subject, registered.definition).version
-        except (NotAllowed, SchemaNotFound):
-            return None
-
-    def writer(self, topic: str, definition: SchemaDefinition | None, *, message: str | None = None) -> Writer:
-        """What writes by a schema, which is registered where that is allowed."""
-        return self._serializer.writer(topic, is_key=self.is_key, definition=definition, message=message)
-
-    @contextmanager
-    def reading_errors(self, topic: str) -> Iterator[None]:
-        """What goes wrong with reading, told as Connect's errors."""
-        with self._errors(f"Failed to deserialize data for topic {topic} to {self._form}"):
-            yield
-
-    @contextmanager
-    def writing_errors(self, topic: str) -> Iterator[None]:
-        """What goes wrong with writing, told as Connect's errors."""
-        with self._errors(f"Failed to serialize {self._form} data from topic {topic}"):
-            yield
-
-    @contextmanager
-    def _errors(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except RegistryUnreachable as error:
-            raise Unavailable(f"{what}: {error}") from error
-        except NotAllowed as error:
-            raise ConfigError(f"{what}: the schema registry refuses access: {error}") from error
-        except (ClientError, SerdeError) as error:
-            raise DataError(f"{what}: {error}") from error
-        except DataError as error:
-            raise DataError(f"{what}: {error}") from error
-        except RecursionError as error:
-            raise DataError(f"{what}: the schema or the data nests too deep") from error
+def _connect_error(what: str, error: Exception) -> ConnectError:
+    """An error of the registry or of the data as one of Connect."""
+    if isinstance(error, RegistryUnreachable):
+        return Unavailable(f"{what}: {error}")
+    if isinstance(error, NotAllowed):
+        return ConfigError(f"{what}: the schema registry refuses access: {error}")
+    if isinstance(error, RecursionError):
+        return DataError(f"{what}: the schema or the data nests too deep")
+    return DataError(f"{what}: {error}")
 
 
 class RegistryConverter(Converter):
@@ -234,13 +172,21 @@ class RegistryConverter(Converter):
 
     config_class: ClassVar[type[RegistryConfig]]
     form: ClassVar[str]
-    """What the format is called in messages."""
+    """The name of the format in messages."""
 
     def __init__(self, config: Mapping[str, str], *, is_key: bool) -> None:
         super().__init__(config, is_key=is_key)
         self.config = self.config_class.parse(config)
-        self.registry = SchemaRegistry(self.config, is_key=is_key, form=self.form)
         self._is_key = is_key
+        try:
+            settings, self.settings = parse_settings(_properties(self.config), is_key=is_key)
+            if self.settings.id_place is not IdPlace.PREFIX:
+                raise InvalidSettings("converters can only write the id of a schema before the data")
+            self._client = RegistryClient(settings)
+        except InvalidSettings as error:
+            raise ConfigError(f"Invalid configuration of the schema registry: {error}") from error
+        self.deserializer = Deserializer(self._client)
+        self._serializer = Serializer(self._client, settings=self.settings)
         self._readings: dict[tuple[str, bytes], Reading] = {}
         self._writings: dict[tuple[str, Schema | None], Writing] = {}
         is_lasting = self.config.latest_cache_ttl_sec < 0 or not self.config.use_latest_version
@@ -249,77 +195,89 @@ class RegistryConverter(Converter):
 
     @abstractmethod
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """What reads data of a frame's schema, and where the data begins in what names it."""
+        """The reading of a frame's schema, and where the data begins after its name."""
 
     @abstractmethod
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """What writes values of a Connect schema; `value` is the first one."""
+        """The writing of a Connect schema; `value` is the first one."""
+
+    def version(self, topic: str, registered: RegisteredSchema, *, name: str | None) -> int | None:
+        """The version of a schema in the topic's subject; None if it is in another one, or access is not allowed."""
+        strategy = self.settings.strategy
+        if strategy.needs_record_name and not name:
+            return None
+        subject = strategy.subject(topic, is_key=self._is_key, record_name=name)
+        try:
+            return self._client.lookup(subject, registered.definition).version
+        except (NotAllowed, SchemaNotFound):
+            return None
+
+    def writer(self, topic: str, definition: SchemaDefinition | None, *, message: str | None = None) -> Writer:
+        """The writer of a schema, which is registered if that is allowed."""
+        return self._serializer.writer(topic, is_key=self._is_key, definition=definition, message=message)
 
     @override
     def to_connect(self, topic: str, data: bytes | None, headers: Sequence[RawHeader] = ()) -> SchemaAndValue:
-        """Bytes of a record as a schema and a value."""
         if data is None:
             return None, None
-        if headers and (header := header_of(headers, is_key=self._is_key)) is not None:
-            return self._by_header(topic, data, header)
         try:
+            if headers and (header := header_of(headers, is_key=self._is_key)) is not None:
+                return self._by_header(topic, data, header)
             end = self.prefix_end(data)
             reading = self._readings.get((topic, data[:end]))
             if reading is None:
                 reading = self._read_first(topic, data)
             return reading.schema, reading.read(data, end)
-        except (ClientError, SerdeError, DataError, RecursionError):
-            with self.registry.reading_errors(topic):
-                raise
+        except _FAULTS as error:
+            what = f"Failed to deserialize data for topic {topic} to {self.form}"
+            raise _connect_error(what, error) from error
 
     @override
     def from_connect(self, topic: str, schema: Schema | None, value: Value) -> bytes | None:
         """A value as the bytes of a record; None makes a tombstone."""
         if value is None:
             return self.null(topic, schema)
-        if self._lifetime != math.inf:
-            self._forget_old()
+        if self._lifetime != math.inf and self._writings and time.monotonic() >= self._fresh_until:
+            self._writings.clear()
         try:
             writing = self._writings.get((topic, schema))
             if writing is None:
                 writing = self._write_first(topic, schema, value)
             return writing.prefix + writing.write(value)
-        except (ClientError, SerdeError, DataError, RecursionError):
-            with self.registry.writing_errors(topic):
-                raise
+        except _FAULTS as error:
+            raise _connect_error(f"Failed to serialize {self.form} data from topic {topic}", error) from error
 
-    def prefix_end(self, data: bytes) -> int:  # noqa: ARG002 - Protobuf's has to look
-        """Where what names the schema ends."""
+    def prefix_end(self, data: bytes) -> int:  # noqa: ARG002 - Protobuf needs it
+        """Where the part that names the schema ends."""
         return _PREFIX_BYTES
 
-    def null(self, topic: str, schema: Schema | None) -> bytes | None:  # noqa: ARG002 - Avro's has something to say
-        """What null is written as."""
+    def null(self, topic: str, schema: Schema | None) -> bytes | None:  # noqa: ARG002 - Avro needs them
+        """What is written for null."""
         return None
 
     @override
     def close(self) -> None:
-        """Leave nothing open."""
-        self.registry.close()
+        self._client.close()
 
     def _read_first(self, topic: str, data: bytes) -> Reading:
         reading, start = self.new_reading(topic, read_frame(data))
-        if start != self.prefix_end(data):  # a guid, which is longer than what entries are found by
+        if start != self.prefix_end(data):  # A guid, which is longer than the keys of the cache.
             return Reading(reading.schema, lambda data, _: reading.read(data, start))
-        if len(self._readings) >= self.config.schemas_cache_config:
-            self._readings.clear()
-        self._readings[topic, data[:start]] = reading
+        self._keep_reading((topic, data[:start]), reading)
         return reading
 
     def _by_header(self, topic: str, data: bytes, header: bytes) -> SchemaAndValue:
         key = (topic, b"header" + header)
-        with self.registry.reading_errors(topic):
-            reading = self._readings.get(key)
-            if reading is None:
-                if len(self._readings) >= self.config.schemas_cache_config:
-                    self._readings.clear()
-                reading, _ = self.new_reading(topic, read_frame(data, header))
-                self._readings[key] = reading
-            return reading.schema, reading.read(data, 0)
+        reading = self._readings.get(key)
+        if reading is None:
+            reading, _ = self.new_reading(topic, read_frame(data, header))
+            self._keep_reading(key, reading)
+        return reading.schema, reading.read(data, 0)
+
+    def _keep_reading(self, key: tuple[str, bytes], reading: Reading) -> None:
+        if len(self._readings) >= self.config.schemas_cache_config:
+            self._readings.clear()
+        self._readings[key] = reading
 
     def _write_first(self, topic: str, schema: Schema | None, value: Value) -> Writing:
         writing = self.new_writing(topic, schema, value)
@@ -330,13 +288,9 @@ class RegistryConverter(Converter):
         self._writings[topic, schema] = writing
         return writing
 
-    def _forget_old(self) -> None:
-        if self._writings and time.monotonic() >= self._fresh_until:
-            self._writings.clear()
-
 
 def _properties(config: RegistryConfig) -> dict[str, object]:
-    """The options in the names that the registry's client and serializer read."""
+    """The options under the names of the registry's client and serializer."""
     given: dict[str, object] = {
         "basic.auth.user.info": config.basic_auth_user_info,
         "bearer.auth.token": config.bearer_auth_token,
@@ -350,7 +304,8 @@ def _properties(config: RegistryConfig) -> dict[str, object]:
     }
     return {
         **{key: value for key, value in given.items() if value},
-        "schema.registry.url": ",".join(map(_as_confluent, config.schema_registry_url)),
+        # Apicurio has different addresses for its native API and for Confluent's.
+        "schema.registry.url": ",".join(_APICURIO.sub("/apis/ccompat/v7", url) for url in config.schema_registry_url),
         "request.timeout.ms": config.http_read_timeout_ms,
         "max.retries": config.max_retries,
         "retries.wait.ms": config.retries_wait_ms,
@@ -366,8 +321,3 @@ def _properties(config: RegistryConfig) -> dict[str, object]:
         "key.schema.id.serializer": config.key_schema_id_serializer,
         "value.schema.id.serializer": config.value_schema_id_serializer,
     }
-
-
-def _as_confluent(url: str) -> str:
-    """Where a registry speaks Confluent's API: Apicurio's has addresses of its own for that and for its native one."""
-    return _APICURIO.sub("/apis/ccompat/v7", url)

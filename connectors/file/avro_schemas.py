@@ -1,4 +1,4 @@
-"""Schemas of Avro container files and of Connect, each as the other; values as fastavro has them."""
+"""Schemas of Avro container files as Connect schemas and back; the values are fastavro's."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from connect.api.data import Field, Schema, Type, Value
 from connect.api.errors import DataError
 
 AvroSchema = Any
-"""An Avro schema as JSON has it: text, a list (a union) or a dict."""
+"""An Avro schema in JSON: text, a list (a union) or a dict."""
 
 DECIMAL_PRECISION: Final = 64
 _TO_AVRO: Final[dict[Type, AvroSchema]] = {
@@ -52,12 +52,12 @@ _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
 def avro_schema(schema: Schema) -> AvroSchema:
-    """The Avro schema of values of a schema; records without a name are called by their place."""
+    """The Avro schema of values of a schema; records without a name are named after their place."""
     return _Writer().of(schema, "ConnectDefault")
 
 
 class _Writer:
-    """Writes schemas; a record is described once and named after that, as Avro wants it."""
+    """Writes schemas; a record is defined once and then referred to by name, as Avro demands."""
 
     def __init__(self) -> None:
         self._named: dict[str, Schema] = {}
@@ -76,16 +76,13 @@ class _Writer:
             case Type.ARRAY:
                 return {"type": "array", "items": self.of(_inner(schema.value_schema), f"{place}_item")}
             case Type.MAP:
-                return self._map(schema, place)
+                if _inner(schema.key_schema).type is not Type.STRING:
+                    raise DataError("a map whose keys are not text cannot be written to an Avro file")
+                return {"type": "map", "values": self.of(_inner(schema.value_schema), f"{place}_value")}
             case Type.STRUCT:
                 return self._record(schema, place)
             case plain:
                 return _TO_AVRO[plain]
-
-    def _map(self, schema: Schema, place: str) -> AvroSchema:
-        if _inner(schema.key_schema).type is not Type.STRING:
-            raise DataError("a map whose keys are not text cannot be written to an Avro file")
-        return {"type": "map", "values": self.of(_inner(schema.value_schema), f"{place}_value")}
 
     def _record(self, schema: Schema, place: str) -> AvroSchema:
         name = ".".join(_NOT_A_NAME.sub("_", part) for part in (schema.name or place).split("."))
@@ -94,21 +91,20 @@ class _Writer:
         while name in self._named:
             name += "_"
         self._named[name] = schema
-        fields = [self._field(field, f"{name}_{field.name}") for field in schema.fields]
+        fields = []
+        for field in schema.fields:
+            type_ = self.of(field.schema, _NOT_A_NAME.sub("_", f"{name}_{field.name}"))
+            fields.append({"name": field.name, "type": type_, **({"default": None} if field.schema.optional else {})})
         return {"type": "record", "name": name, "fields": fields}
-
-    def _field(self, field: Field, place: str) -> AvroSchema:
-        written = {"name": field.name, "type": self.of(field.schema, _NOT_A_NAME.sub("_", place))}
-        return {**written, "default": None} if field.schema.optional else written
 
 
 def connect_schema(avro: AvroSchema) -> tuple[Schema, Callable[[Value], Value] | None]:
-    """The schema of what such an Avro file holds, and what makes its values fit (None when they do)."""
+    """The schema of an Avro file's values, and how these are converted to fit it (None if they do)."""
     return _Reader().of(avro)
 
 
 class _Reader:
-    """Reads schemas; names that were described before are known again."""
+    """Reads schemas; remembers the named types that were defined before."""
 
     def __init__(self) -> None:
         self._named: dict[str, Schema] = {}
@@ -136,45 +132,36 @@ class _Reader:
     def _structural(self, avro: AvroSchema) -> Schema:
         match avro:
             case str():
-                return self._plain(avro)
+                found = _FROM_AVRO.get(avro) or self._named.get(avro)
+                if found is None:
+                    raise DataError(f"the Avro type {avro} has no counterpart in Connect (a record that holds itself?)")
+                return found
             case list():
-                return self._union(avro)
+                others = [branch for branch in avro if branch != "null"]
+                if len(others) != 1:
+                    raise DataError(f"a union of {len(others)} types has no counterpart in Connect: {avro!r}")
+                schema = self._of(others[0])
+                return schema.as_optional() if len(avro) > 1 else schema
             case {"type": "array", "items": items}:
                 return data.array(self._of(items))
             case {"type": "map", "values": values}:
                 return data.mapping(data.STRING, self._of(values))
             case {"type": "record" | "error"}:
-                return self._record(avro)
+                fields = [Field(field["name"], self._of(field["type"])) for field in avro["fields"]]
+                return self._define(avro, data.struct(fields, name=avro["name"]))
             case {"type": inner}:
-                return self._named_plain(avro, self._of(inner))
+                return self._define(avro, self._of(inner))
             case _:
                 raise DataError(f"an Avro schema that cannot be read: {avro!r}")
 
-    def _plain(self, name: str) -> Schema:
-        found = _FROM_AVRO.get(name) or self._named.get(name)
-        if found is None:
-            raise DataError(f"the Avro type {name} has no counterpart in Connect (a record that holds itself?)")
-        return found
-
-    def _union(self, branches: list[AvroSchema]) -> Schema:
-        others = [branch for branch in branches if branch != "null"]
-        if len(others) != 1:
-            raise DataError(f"a union of {len(others)} types has no counterpart in Connect: {branches!r}")
-        schema = self._of(others[0])
-        return schema.as_optional() if len(branches) > 1 else schema
-
-    def _record(self, avro: Mapping[str, Any]) -> Schema:
-        fields = [Field(field["name"], self._of(field["type"])) for field in avro["fields"]]
-        return self._named_plain(avro, data.struct(fields, name=avro["name"]))
-
-    def _named_plain(self, avro: Mapping[str, Any], schema: Schema) -> Schema:
+    def _define(self, avro: Mapping[str, Any], schema: Schema) -> Schema:
         if "name" in avro:
             self._named[avro["name"]] = schema
         return schema
 
 
 def _with_texts(value: Value) -> Value:
-    """The same value with UUIDs as text."""
+    """The value with UUIDs as text."""
     import uuid
 
     match value:

@@ -1,4 +1,4 @@
-"""Rows of text as structs: the columns of a CSV file and their types."""
+"""Rows of a CSV file as structs: their columns and types."""
 
 import base64
 import binascii
@@ -14,20 +14,21 @@ from connectors.file.config import DirectorySourceConfig
 
 
 class RowReader(NamedTuple):
-    """The schema of rows, and what makes a struct of one; raises DataError."""
+    """The schema of rows, and a function that makes a struct of a row; raises DataError."""
 
     schema: Schema
     read: Callable[[list[str]], Value]
 
 
 def column_reader(names: Sequence[str], config: DirectorySourceConfig) -> RowReader:
-    """What reads rows of these columns; DataError when names or types do not fit together."""
-    kinds = dict(_pair(pair) for pair in config.csv_types)
+    """The reader of rows of these columns; DataError if names and types do not fit together."""
+    pairs = (pair.rpartition(":") for pair in config.csv_types)
+    kinds = {name: kind for name, _, kind in pairs}
     if missing := [name for name in kinds if name not in names]:
         raise DataError(f"csv.types names columns that are not there: {', '.join(missing)}; there are {list(names)}")
     schema = data.struct([data.Field(name, _schema(kinds.get(name, "string")).as_optional()) for name in names])
     null = config.csv_null
-    typed = [(name, _READ[_plain(kind)]) for name, kind in kinds.items() if kind != "string"]
+    typed = [(name, _READ[kind.partition("(")[0]]) for name, kind in kinds.items() if kind != "string"]
 
     def read(row: list[str]) -> Value:
         if len(row) != len(names):
@@ -35,27 +36,18 @@ def column_reader(names: Sequence[str], config: DirectorySourceConfig) -> RowRea
         struct: dict[str, Value] = {name: None if text == null else text for name, text in zip(names, row, strict=True)}
         for name, parse in typed:
             if struct[name] is not None:
-                struct[name] = _parsed(name, struct[name], parse, schema.by_name[name])
+                struct[name] = _parse(name, struct[name], parse, schema.by_name[name])
         return struct
 
     return RowReader(schema, read)
 
 
-def _parsed(name: str, text: str, parse: Callable[[str, Schema], Value], schema: Schema) -> Value:
+def _parse(name: str, text: str, parse: Callable[[str, Schema], Value], schema: Schema) -> Value:
     try:
         return parse(text.strip(), schema)
     except (ValueError, InvalidOperation, OverflowError) as error:
-        told = schema.name.rpartition(".")[2] if schema.name else schema.type
-        raise DataError(f"{text!r} in the column {name} is no {told}") from error
-
-
-def _pair(pair: str) -> tuple[str, str]:
-    name, _, kind = pair.rpartition(":")
-    return name, kind
-
-
-def _plain(kind: str) -> str:
-    return kind.partition("(")[0]
+        kind = schema.name.rpartition(".")[2] if schema.name else schema.type
+        raise DataError(f"{text!r} in the column {name} is not a valid {kind}") from error
 
 
 def _schema(kind: str) -> Schema:

@@ -1,7 +1,7 @@
-"""Rows of whole batches at once, where nothing needs to look at single records: no transforms, common converters.
+"""Rows of whole batches at once, for sinks without transforms and with common converters.
 
-What this way cannot do, bad records among it, is left to the slow one, which is the authority: it converts records as
-every other sink does, and says what is wrong with them.
+Anything that this cannot convert, bad records included, is left to `record_rows`, which is the authority: it converts
+records as every other sink does, and says what is wrong with them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,15 +38,15 @@ _HARMLESS_HEADERS: Final = (
     "org.apache.kafka.connect.storage.StringConverter",
     "org.apache.kafka.connect.converters.ByteArrayConverter",
 )
-"""Converters that take any header."""
+"""Converters that accept any header."""
 _REGISTRY: Final = ("schema.registry.", "basic.auth.", "bearer.auth.", "ssl.", "proxy.", "max.schemas")
-"""Options that say how to reach the registry, and nothing about what data means."""
+"""Options about access to the registry, not about the meaning of data."""
 _NO_SCHEMA: Final = "schemas.enable"
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class FastRows:
-    """For the records of any topic; of one thread."""
+    """Converts records of any topic; for one thread."""
 
     def __init__(
         self, config: SparkSinkConfig, names: TableNames, *, key: Decoder, value: Decoder, is_guessed: bool = False
@@ -59,7 +59,7 @@ class FastRows:
 
     @classmethod
     def of(cls, pipeline: RemotePipeline, config: SparkSinkConfig, names: TableNames) -> Self | None:
-        """The fast way for a sink; None when there is none."""
+        """The fast way for a sink; None if there is none."""
         key, value = _decoder_of(pipeline.key_converter, is_key=True), _decoder_of(pipeline.value_converter)
         if pipeline.has_transforms or key is None or value is None:
             return None
@@ -69,10 +69,10 @@ class FastRows:
             is_guessed = value.format is Format.JSON
             return cls(config, names, key=open_decoder(key), value=open_decoder(value), is_guessed=is_guessed)
         except WrongOption:
-            return None  # the converter may well know what it means
+            return None  # The converter may well accept the option.
 
     def rows(self, raw: RawBatch, *, topic: str, partition: int) -> tuple[list[Rows], Indices]:
-        """Rows of a batch of one partition, and which of its records are left."""
+        """Rows of a batch of one partition, and the records that are left."""
         values = self._value.decode(raw.values, topic, raw.headers)
         keys = self._key.decode(raw.keys, topic, raw.headers)
         left = np.zeros(len(raw.offsets), dtype=bool)
@@ -84,7 +84,7 @@ class FastRows:
         made: list[Rows] = []
         for data, indices, key in self._groups(values, keys, left):
             try:
-                made.append(self._made(topic, data, key, indices, metadata))
+                made.append(self._rows(topic, data, key, indices, metadata))
             except (DataError, pa.ArrowException):
                 left[indices] = True
         return made, np.flatnonzero(left)
@@ -92,16 +92,17 @@ class FastRows:
     def _groups(
         self, values: Decoded, keys: Decoded, left: "np.ndarray[Any, np.dtype[np.bool_]]"
     ) -> Iterator[tuple[pa.Array | None, Indices, pa.Array | None]]:
-        """Values of one type (None: there is no value) with keys of one type, and which records those are."""
+        """Values of one type (None: there is no value) with keys of one type, and the rows of these records."""
+        needs_key = self._config.pk_mode == "record_key" or "key" in self._config.metadata
         for part in self._value_parts(values, left):
             chosen = part.rows if part.rows.size == 0 or not left[part.rows].any() else part.rows[~left[part.rows]]
-            if not self._needs_key:
-                yield _taken(part, chosen), chosen, None
+            if not needs_key:
+                yield _take(part, chosen), chosen, None
                 continue
             for key in [*keys.parts, Part(-1, keys.nulls, pa.nulls(len(keys.nulls)))]:
                 both = chosen if len(key.rows) == len(left) else np.intersect1d(chosen, key.rows, assume_unique=True)
                 if both.size:
-                    yield _taken(part, both), both, _taken(key, both)
+                    yield _take(part, both), both, _take(key, both)
 
     def _value_parts(self, values: Decoded, left: "np.ndarray[Any, np.dtype[np.bool_]]") -> list[Part]:
         parts = [part for part in values.parts if part.rows.size]
@@ -113,11 +114,7 @@ class FastRows:
             left[values.nulls] = True
         return parts
 
-    @property
-    def _needs_key(self) -> bool:
-        return self._config.pk_mode == "record_key" or "key" in self._config.metadata
-
-    def _made(
+    def _rows(
         self, topic: str, data: pa.Array | None, key: pa.Array | None, indices: Indices, metadata: Columns
     ) -> Rows:
         config = self._config
@@ -128,22 +125,18 @@ class FastRows:
             own_key = key_columns(key, config)
         elif config.pk_mode == "record_value":
             own_key = value_key_columns(value, config)
-        told = self._told(metadata, key, indices, is_all=len(indices) == len(next(iter(metadata.values()), indices)))
-        columns = merged(own_key, value, told)
+        is_all = len(indices) == len(next(iter(metadata.values()), indices))
+        chosen = pa.array(indices)
+        some_metadata: Columns = {}  # In the order of the configuration.
+        for name in config.metadata:
+            column = key if name == "key" else metadata.get(column_name(name))
+            if column is not None and not pa.types.is_null(column.type):
+                is_whole = is_all or name == "key"
+                some_metadata[column_name(name)] = column if is_whole else column.take(chosen)
+        columns = merged(own_key, value, some_metadata)
         if config.deletes:
             columns[DELETED] = pa.repeat(pa.scalar(data is None), len(indices))
         return Rows(self._names.of(topic), columns, indices, tuple(own_key), self._is_guessed and data is not None)
-
-    def _told(self, metadata: Columns, key: pa.Array | None, indices: Indices, *, is_all: bool) -> Columns:
-        """The metadata of some records, in the order that was asked for."""
-        chosen = pa.array(indices)
-        columns: Columns = {}
-        for name in self._config.metadata:
-            column = key if name == "key" else metadata.get(column_name(name))
-            if column is None or pa.types.is_null(column.type):
-                continue
-            columns[column_name(name)] = column if is_all or name == "key" else column.take(chosen)
-        return columns
 
     def _metadata(self, raw: RawBatch, topic: str, partition: int) -> Columns:
         wanted = self._config.metadata
@@ -157,8 +150,8 @@ class FastRows:
         return columns
 
 
-def _taken(part: Part, indices: Indices) -> pa.Array | None:
-    """The values of some of a part's records."""
+def _take(part: Part, indices: Indices) -> pa.Array | None:
+    """The values of some records of a part."""
     if part.data is None or len(indices) == len(part.rows):
         return part.data
     return part.data.take(pa.array(np.searchsorted(part.rows, indices)))

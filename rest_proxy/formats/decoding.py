@@ -105,8 +105,8 @@ class Decoder:
             raise SerdeError(self._failures.get(frame.schema) or f"its schema {frame.schema} was not fetched")
         # The schema determines the format, whichever of the three was requested: a topic may hold records of several.
         is_json = reader.registered.definition.schema_type == Format.JSONSCHEMA.schema_type
-        codec, rest, start = reader.place(frame, data)
-        return check_json(rest[start:]) if is_json else codec.decode_json(rest, start)
+        codec, start = reader.codec(frame)
+        return check_json(data[start:]) if is_json else codec.decode_json(data, start)
 
     def _fetch(self, names: Iterable[SchemaName]) -> None:
         """Create readers for these schemas; one that cannot be fetched is an error of the records that need it."""

@@ -2,8 +2,8 @@
 
 Confluent's AvroSerializer and AvroDeserializer use the same library, and agree with this byte for byte. They are not
 used here because they resolve the subject and look for rules with every record (22 µs to read one of 15 fields, of
-which the library takes 6), do not know Avro's JSON encoding, and let hostile data end the process (see `avro_bounds`).
-What fastavro cannot say, which branch of a union a value is of for one, is read and written by a plan.
+which the library takes 6), do not support Avro's JSON encoding, and let hostile data end the process (see
+`avro_bounds`). JSON is read and written by a plan, because fastavro does not return the branch of a union.
 """
 
 import struct
@@ -37,7 +37,7 @@ _FAULTS = (
     ValueError,
     struct.error,
 )
-"""What fastavro raises about data that does not fit, as it happens to notice."""
+"""What fastavro raises about data that does not fit, depending on where it notices."""
 
 
 class AvroCodec:
@@ -58,16 +58,33 @@ class AvroCodec:
     def encode(self, value: Value) -> bytes:
         """The bytes of a value; logical types as Python's (Decimal, datetime, UUID), or as what is stored for them."""
         if self._is_bytes:
-            return _plain_bytes(value)
+            if not isinstance(value, bytes | bytearray | memoryview):
+                raise InvalidData(f"the Avro schema asks for bytes, not {type(value).__name__}")
+            return bytes(value)
         if self._safe_bytes is not None and avro_bounds.nests_deeper(value, avro_bounds.MAX_VALUE_DEPTH):
             raise InvalidData(f"the value nests deeper than {avro_bounds.MAX_VALUE_DEPTH} levels")
-        return _written(self._structure, value)
+        stream = BytesIO()
+        try:
+            schemaless_writer(stream, self._structure, value)
+        except _FAULTS as error:
+            reason = str(error) or type(error).__name__
+            raise InvalidData(f"the value does not fit the Avro schema: {reason}") from error
+        return stream.getvalue()
 
     def decode(self, data: bytes, start: int = 0) -> Value:
         """The value of bytes."""
         if self._is_bytes and self._reader is None:
             return data[start:]
-        return self._read(data, start, self._structure, self._reader)
+        stream = BytesIO(data)
+        stream.seek(start)
+        is_safe = self._safe_bytes is None or len(data) - start <= self._safe_bytes
+        # The library's reader in Python is slower, but knows how deep is too deep.
+        read = schemaless_reader if is_safe else _read_py.schemaless_reader
+        try:
+            return read(stream, self._structure, self._reader)
+        except _FAULTS as error:
+            reason = str(error) or ("the data ends too soon" if isinstance(error, EOFError) else type(error).__name__)
+            raise InvalidData(f"the data does not fit the Avro schema: {reason}") from error
 
     def encode_json(self, view: JsonView) -> bytes:
         """The bytes of a value in Avro's JSON encoding."""
@@ -80,13 +97,13 @@ class AvroCodec:
     def decode_json(self, data: bytes, start: int = 0) -> JsonView:
         """The value of bytes, in Avro's JSON encoding."""
         view = self._json_reader(data, start)
-        # Every level takes a byte; what can be read might still nest too deep to be written as JSON.
+        # Every level takes a byte; a value that can be read might still nest too deep to be written as JSON.
         is_long = self._safe_bytes is not None and len(data) - start > avro_bounds.MAX_VALUE_DEPTH // 2
         if is_long and avro_bounds.nests_deeper(view, avro_bounds.MAX_VALUE_DEPTH):
             raise InvalidData(f"the data nests deeper than {avro_bounds.MAX_VALUE_DEPTH} levels")
         return view
 
-    # Both are made when first asked for: most callers have no use for JSON.
+    # Both are made on first use: most callers have no use for JSON.
 
     @cached_property
     def _json_reader(self) -> Read:
@@ -96,21 +113,9 @@ class AvroCodec:
     def _json_writer(self) -> Write:
         return writer(JsonEncoding().of(self._root), Form.JSON)
 
-    def _read(self, data: bytes, start: int, writer: Any, reader: Any) -> Value:
-        stream = BytesIO(data)
-        stream.seek(start)
-        is_safe = self._safe_bytes is None or len(data) - start <= self._safe_bytes
-        # The library's reader in Python is slower, but knows how deep is too deep.
-        read = schemaless_reader if is_safe else _read_py.schemaless_reader
-        try:
-            return read(stream, writer, reader)
-        except _FAULTS as error:
-            reason = str(error) or ("the data ends too soon" if isinstance(error, EOFError) else type(error).__name__)
-            raise InvalidData(f"the data does not fit the Avro schema: {reason}") from error
-
 
 def default_bytes(field: Field) -> bytes:
-    """What is written for a field that is left out; it must have a default."""
+    """The bytes of a field that is left out; it must have a default."""
     return AvroCodec(AvroSchema(Record(name=Name("Default"), fields=[field]), {})).encode_json({})
 
 
@@ -119,18 +124,3 @@ def _parsed(structure: Any) -> Any:
         return parse_schema(structure)
     except (SchemaParseException, KeyError, RecursionError) as error:
         raise UnusableSchema(f"fastavro cannot use the schema: {error}") from error
-
-
-def _written(structure: Any, value: Value) -> bytes:
-    stream = BytesIO()
-    try:
-        schemaless_writer(stream, structure, value)
-    except _FAULTS as error:
-        raise InvalidData(f"the value does not fit the Avro schema: {str(error) or type(error).__name__}") from error
-    return stream.getvalue()
-
-
-def _plain_bytes(value: Value) -> bytes:
-    if not isinstance(value, bytes | bytearray | memoryview):
-        raise InvalidData(f"the Avro schema asks for bytes, not {type(value).__name__}")
-    return bytes(value)

@@ -1,7 +1,7 @@
-"""What Avro data may ask of its reader: hostile bytes must not exhaust memory, time or the stack.
+"""Limits of Avro data: hostile bytes must not exhaust memory, time or the stack.
 
-A few bytes can stand for very much where values take no bytes at all (an array of a billion nulls, records of records
-of nothing), and fastavro's compiled reader recurses on the machine's stack as deep as the bytes say: 5 kB of a
+A few bytes can stand for a great many values if these take no bytes at all (an array of a billion nulls, records of
+records of nothing), and fastavro's compiled reader recurses on the machine's stack as deep as the bytes say: 5 kB of a
 recursive type end the process. The first is refused by the schema, the second by the size of the data.
 """
 
@@ -11,17 +11,17 @@ from schema_registry.formats.avro_types import Array, Fixed, Map, Primitive, Rec
 from schema_registry.serdes.errors import UnusableSchema
 
 MAX_NESTING = 1_500
-"""Types within types that compiled code may be trusted with; the usual stack of 8 MB holds over 2400."""
+"""Types within types that compiled code can handle; the usual stack of 8 MB holds over 2400."""
 MAX_VALUE_DEPTH = 500
 """Lists and dicts within each other that may be written; each stands for up to three types."""
 MAX_FREE_VALUES = 100_000
-"""Values that a schema may conjure up without a byte."""
+"""Values that a schema may produce without a byte."""
 
 _SMALLEST_BYTES = {"null": 0, "float": 4, "double": 8}
 
 
 def check(root: Type) -> None:
-    """Raise UnusableSchema where a few bytes could stand for any number of values."""
+    """Raise UnusableSchema if a few bytes could stand for any number of values."""
     sizes: dict[int, int] = {}
     weights: dict[int, int] = {}
     for type_ in _all_types(root):
@@ -32,12 +32,12 @@ def check(root: Type) -> None:
 
 
 def safe_bytes(root: Type) -> int | None:
-    """How many bytes of data cannot nest too deep for compiled code; None if none can.
+    """How many bytes of data cannot nest too deep for compiled code; None if no data can.
 
     Unions, arrays and maps each take a byte, so there are no more of them within each other than bytes; between two of
     them are no more records than the longest chain of records that directly hold one another.
     """
-    if not any(isinstance(type_, Record) and _mentions_itself(type_) for type_ in _all_types(root)):
+    if not any(isinstance(type_, Record) and _contains_itself(type_) for type_ in _all_types(root)):
         return None
     chains: dict[int, int] = {}
     return MAX_NESTING // (1 + max(_chain(type_, chains) for type_ in _all_types(root)))
@@ -47,14 +47,19 @@ def nests_deeper(value: object, limit: int) -> bool:
     """Whether lists and dicts are nested deeper than a limit."""
     level = [value]
     for _ in range(limit):
-        level = [part for outer in level for part in _parts(outer)]
+        level = [
+            part
+            for outer in level
+            if isinstance(outer, dict | list | tuple)
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+        ]
         if not level:
             return False
     return True
 
 
 def smallest_bytes(type_: Type, known: dict[int, int]) -> int:
-    """A number of bytes that no value of the type can go below."""
+    """The least number of bytes that a value of the type can take."""
     if isinstance(type_, Fixed):
         return type_.size
     if isinstance(type_, Primitive):
@@ -109,12 +114,6 @@ def _children(type_: Type) -> list[Type]:
     return list(type_.branches) if isinstance(type_, Union) else []
 
 
-def _mentions_itself(record: Record) -> bool:
+def _contains_itself(record: Record) -> bool:
     below = (type_ for child in _children(record) for type_ in _all_types(child))
     return any(type_ is record for type_ in below)
-
-
-def _parts(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return list(value) if isinstance(value, list | tuple) else []

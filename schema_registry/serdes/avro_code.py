@@ -1,7 +1,7 @@
-"""Python functions made for each schema: straight-line code, which `avro_reading` and `avro_writing` put together.
+"""Python functions made for each schema: straight-line code, which `avro_reading` and `avro_writing` generate.
 
 That takes a fraction of the time of a library that looks at the schema with every value. The code refuses what does not
-fit as soon as it notices, in whichever way; what is wrong and where is found out afterwards.
+fit as soon as it notices, in whichever way; what is wrong, and where, is found out afterwards.
 """
 
 import struct
@@ -15,7 +15,7 @@ FAULTS: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, T
 
 
 class Code:
-    """Functions in the making, and what they refer to."""
+    """Functions being generated, and the names that they refer to."""
 
     def __init__(self, form: Form, names: dict[str, Any]) -> None:
         self.form = form
@@ -24,7 +24,7 @@ class Code:
         self._count = 0
 
     def new(self, prefix: str) -> str:
-        """A name that is not taken."""
+        """A name that is not in use."""
         self._count += 1
         return f"{prefix}{self._count}"
 
@@ -36,7 +36,7 @@ class Code:
 
     def define(self, name: str, parameters: str, lines: Sequence[str]) -> None:
         """Make a function of statements."""
-        # Names of fields are quoted, and all else that is in the code was written here.
+        # Names of fields are quoted, and everything else in the code was written here.
         body = "\n    ".join(lines)
         exec(f"def {name}({parameters}):\n    {body}\n", self.names)
 
@@ -46,7 +46,7 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, IndexError | struct.error):
         return "the data ends too soon"
     if isinstance(error, OverflowError):
-        return "a number is out of its range, or not a moment of the years 1 to 9999"
+        return "a number is out of range, or not a moment of the years 1 to 9999"
     if isinstance(error, RecursionError):
         return "it nests too deep"
     if isinstance(error, TypeError):

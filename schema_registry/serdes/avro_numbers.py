@@ -7,11 +7,11 @@ from schema_registry.serdes.errors import InvalidData
 RANGES: Final = {"int": 1 << 31, "long": 1 << 63}
 
 _LEAST_TIME: Final = 1 << 35
-"""Numbers of six bytes: times in milliseconds, which most records have."""
+"""Numbers of six bytes: timestamps in milliseconds, which most records have."""
 
 
 def varint(number: int) -> bytes:
-    """A number."""
+    """The bytes of a number."""
     rest = number << 1 if number >= 0 else (-number << 1) - 1  # zigzag
     if _LEAST_TIME <= rest < _LEAST_TIME << 7:
         return bytes(
@@ -33,7 +33,7 @@ def varint(number: int) -> bytes:
 
 
 SMALL: Final = tuple(varint(number) for number in range(1024))
-"""Lengths, counts and most numbers."""
+"""The bytes of lengths, counts and most numbers."""
 
 
 def sized(data: bytes) -> bytes:

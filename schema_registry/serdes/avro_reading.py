@@ -6,22 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
-from schema_registry.formats.avro_types import Enum, Fixed
+from schema_registry.formats.avro_types import Enum, Fixed, Primitive
+from schema_registry.serdes import avro_plan as plans
 from schema_registry.serdes import logical as convert
 from schema_registry.serdes.avro_code import FAULTS, Code, reason_of
 from schema_registry.serdes.avro_mismatch import Form
 from schema_registry.serdes.avro_numbers import read_number
-from schema_registry.serdes.avro_plan import (
-    KEY,
-    VALUE,
-    ChoicePlan,
-    EntriesPlan,
-    ListPlan,
-    MapPlan,
-    Plan,
-    Scalar,
-    StructPlan,
-)
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.logical import Logical, LogicalName
 
@@ -29,7 +19,7 @@ Read = Callable[[bytes, int], Any]
 """Reads the value that begins there in the data."""
 
 _MAX_VALUES: Final = 200
-"""Values that one function reads; records that come after are read by functions of their own."""
+"""Values that one function reads; later records are read by functions of their own."""
 _MAX_DEPTH: Final = 6
 """Lists within each other in one function; Python allows 20 blocks."""
 _FROM_STORED: Final = {
@@ -44,13 +34,11 @@ _LENGTH: Final = (
     "e += p",
     "if not p <= e <= n: raise too_short()",
 )
-"""Where a text or bytes end; within the data."""
+"""Finds out where a text or bytes end, within the data."""
 
 
-def reader(plan: Plan, form: Form) -> Read:
-    """What reads data by a plan; raises InvalidData."""
-    if isinstance(plan, Scalar) and plan.type.kind == "bytes":
-        return _bare_bytes_reader(plan, form)
+def reader(plan: plans.Plan, form: Form) -> Read:
+    """Reads data by a plan; raises InvalidData."""
     quick = _ReadCode(form).root(plan)
 
     def read(data: bytes, start: int) -> Any:
@@ -64,18 +52,8 @@ def reader(plan: Plan, form: Form) -> Read:
     return read
 
 
-def _bare_bytes_reader(plan: Scalar, form: Form) -> Read:
-    """Data of the schema `bytes` itself has no length before it, as Confluent's serializers have it."""
-    if form is Form.JSON:
-        return lambda data, start: data[start:].decode("latin-1")
-    if plan.logical is None:
-        return lambda data, start: data[start:]
-    scale = plan.logical.scale
-    return lambda data, start: convert.decimal_of(data[start:], scale)
-
-
 class _ReadCode(Code):
-    """Makes statements that read one value after another: `data`, `n` is its length, and `p` the position."""
+    """Makes statements that read one value after another from `data`; `n` is its length, `p` the position."""
 
     def __init__(self, form: Form) -> None:
         names: dict[str, Any] = {
@@ -92,18 +70,22 @@ class _ReadCode(Code):
             "no_symbol": lambda: InvalidData("an enum has no such symbol"),
             "out_of_range": lambda: InvalidData("a number is out of the range of int"),
             "not_a_boolean": lambda: InvalidData("a boolean is neither 0 nor 1"),
-            "name_of_number": _name_of_number,
+            "name_of_number": lambda v: "NaN" if math.isnan(v) else "Infinity" if v > 0 else "-Infinity",
         }
         super().__init__(form, names)
         self._values = 0
 
-    def root(self, plan: Plan) -> Read:
+    def root(self, plan: plans.Plan) -> Read:
         """The function that returns the value at a position."""
-        self.define("root", "data, p", ["n = len(data)", *self._read(plan, "v", 0, is_root=True), "return v"])
+        if isinstance(plan, plans.Scalar) and plan.type.kind == "bytes":
+            # Data of the schema `bytes` itself has no length before it, as in Confluent's serializers.
+            self.define("root", "data, p", ["e = len(data)", f"return {self._bytes(plan.logical)}"])
+        else:
+            self.define("root", "data, p", ["n = len(data)", *self._read(plan, "v", 0, is_root=True), "return v"])
         made: Read = self.names["root"]
         return made
 
-    def _function(self, plan: Plan) -> str:
+    def _function(self, plan: plans.Plan) -> str:
         name = self.functions.get(id(plan))
         if name is None:
             name = self.functions[id(plan)] = self.new("read")
@@ -112,46 +94,40 @@ class _ReadCode(Code):
             self._values = before
         return name
 
-    def _read(self, plan: Plan, value: str, depth: int, *, is_root: bool = False) -> list[str]:
+    def _read(self, plan: plans.Plan, value: str, depth: int, *, is_root: bool = False) -> list[str]:
         """The statements that leave a value in a variable."""
         self._values += 1
         match plan:
-            case Scalar():
+            case plans.Scalar():
                 return self._scalar(plan, value)
-            case ChoicePlan():
+            case plans.ChoicePlan():
                 return self._choice(plan, value, depth)
-            case StructPlan() if not is_root and (self._values > _MAX_VALUES or plan.is_exact):
+            case plans.StructPlan() if not is_root and (self._values > _MAX_VALUES or plan.is_exact):
                 return [f"{value}, p = {self._function(plan)}(data, p, n)"]
-            case StructPlan():
-                return self._struct(plan, value, depth)
+            case plans.StructPlan():
+                parts = [(field.name, self.new("v"), field.plan) for field in plan.fields]
+                lines = [line for _, part, inner in parts for line in self._read(inner, part, depth)]
+                pairs = ", ".join(f"{name!r}: {part}" for name, part, _ in parts)
+                return [*lines, f"{value} = {{{pairs}}}"]
             case _ if depth >= _MAX_DEPTH and not is_root:
                 return [f"{value}, p = {self._function(plan)}(data, p, n)"]
-            case ListPlan():
+            case plans.ListPlan():
                 item = self.new("v")
                 lines = self._read(plan.items, item, depth + 1)
                 return [f"{value} = []", *_blocks([*lines, f"{value}.append({item})"])]
-            case MapPlan():
+            case plans.MapPlan():
                 key, item = self.new("k"), self.new("v")
                 lines = [*_LENGTH, f"{key} = data[p:e].decode(); p = e", *self._read(plan.values, item, depth + 1)]
                 return [f"{value} = {{}}", *_blocks([*lines, f"{value}[{key}] = {item}"])]
-            case EntriesPlan():
+            case plans.EntriesPlan():
                 item = self.new("v")
                 lines = self._read(plan.entry, item, depth + 1)
-                lines.append(f"{value}[{item}[{KEY!r}]] = {item}[{VALUE!r}]")
-                pairs = f"{value} = [{{{KEY!r}: k, {VALUE!r}: x}} for k, x in {value}.items()]"
-                return [f"{value} = {{}}", *_blocks(lines), *([pairs] if plan.is_list else [])]
+                lines.append(f"{value}[{item}[{plans.KEY!r}]] = {item}[{plans.VALUE!r}]")
+                entries = f"{value} = [{{{plans.KEY!r}: k, {plans.VALUE!r}: x}} for k, x in {value}.items()]"
+                return [f"{value} = {{}}", *_blocks(lines), *([entries] if plan.is_list else [])]
 
-    def _struct(self, plan: StructPlan, value: str, depth: int) -> list[str]:
-        lines: list[str] = []
-        pairs = []
-        for field in plan.fields:
-            part = self.new("v")
-            lines += self._read(field.plan, part, depth)
-            pairs.append(f"{field.name!r}: {part}")
-        return [*lines, f"{value} = {{{', '.join(pairs)}}}"]
-
-    def _choice(self, plan: ChoicePlan, value: str, depth: int) -> list[str]:
-        # A branch is one byte, except in unions of more than 64 types.
+    def _choice(self, plan: plans.ChoicePlan, value: str, depth: int) -> list[str]:
+        # A branch is one byte, except in unions of more than 64 types; zigzag doubles its number.
         is_long = plan.count > 64
         lines = ["b, p = number(data, p); b *= 2" if is_long else "b = data[p]; p += 1"]
         word = "if"
@@ -167,37 +143,29 @@ class _ReadCode(Code):
             word = "elif"
         return [*lines, "else: raise no_branch()"] if plan.branches or plan.null is not None else ["raise no_branch()"]
 
-    def _scalar(self, plan: Scalar, value: str) -> list[str]:
+    def _scalar(self, plan: plans.Scalar, value: str) -> list[str]:
         is_json = self.form is Form.JSON
-        match plan.type.kind:
-            case "string":
+        match plan.type:
+            case Primitive("string"):
                 return [*_LENGTH, f"{value} = data[p:e].decode(); p = e"]
-            case "bytes":
+            case Primitive("bytes"):
                 return [*_LENGTH, f"{value} = {self._bytes(plan.logical)}; p = e"]
-            case "fixed":
-                assert isinstance(plan.type, Fixed)
-                size = plan.type.size
+            case Fixed(size=size):
                 return [
                     f"e = p + {size}",
                     "if e > n: raise too_short()",
                     f"{value} = {self._bytes(plan.logical)}; p = e",
                 ]
-            case "enum":
-                assert isinstance(plan.type, Enum)
-                symbols = self.constant("symbols", tuple(plan.type.symbols))
-                count = len(plan.type.symbols)
-                return [
-                    "b, p = number(data, p)",
-                    f"if not 0 <= b < {count}: raise no_symbol()",
-                    f"{value} = {symbols}[b]",
-                ]
-            case "int" | "long" as kind:
+            case Enum(symbols=symbols):
+                check = f"if not 0 <= b < {len(symbols)}: raise no_symbol()"
+                return ["b, p = number(data, p)", check, f"{value} = {self.constant('symbols', tuple(symbols))}[b]"]
+            case Primitive("int" | "long" as kind):
                 return self._number(value, kind, plan.logical)
-            case "float" | "double" as kind:
+            case Primitive("float" | "double" as kind):
                 lines = [f"{value} = {kind}_at(data, p)[0]; p += {4 if kind == 'float' else 8}"]
                 # Infinity minus itself is not zero, and neither is NaN.
                 return [*lines, f"if {value} - {value}: {value} = name_of_number({value})"] if is_json else lines
-            case "boolean":
+            case Primitive("boolean"):
                 return ["b = data[p]; p += 1", "if b > 1: raise not_a_boolean()", f"{value} = b == 1"]
             case _:
                 return [f"{value} = None"]
@@ -230,7 +198,3 @@ def _blocks(lines: list[str]) -> list[str]:
         "    for _ in range(e):",
         *(f"        {line}" for line in lines),
     ]
-
-
-def _name_of_number(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -4,24 +4,12 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from schema_registry.formats.avro_types import Enum, Fixed
+from schema_registry.formats.avro_types import Enum, Fixed, Primitive
+from schema_registry.serdes import avro_plan as plans
 from schema_registry.serdes import logical as convert
 from schema_registry.serdes.avro_code import FAULTS, Code, reason_of
 from schema_registry.serdes.avro_mismatch import NOT_NUMBERS, Form, Mismatch, find_mismatch
 from schema_registry.serdes.avro_numbers import RANGES, SMALL, sized, varint
-from schema_registry.serdes.avro_plan import (
-    KEY,
-    NO_DEFAULT,
-    VALUE,
-    ChoicePlan,
-    EntriesPlan,
-    FieldPlan,
-    ListPlan,
-    MapPlan,
-    Plan,
-    Scalar,
-    StructPlan,
-)
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.logical import Logical, LogicalName
 
@@ -34,12 +22,9 @@ _TO_STORED: Final = {
 }
 
 
-def writer(plan: Plan, form: Form) -> Write:
-    """What writes values by a plan; raises Mismatch."""
-    if isinstance(plan, Scalar) and plan.type.kind == "bytes":
-        quick = _bare_bytes_writer(plan, form)
-    else:
-        quick = _WriteCode(form).function(plan)
+def writer(plan: plans.Plan, form: Form) -> Write:
+    """Writes values by a plan; raises Mismatch."""
+    quick = _WriteCode(form).root(plan)
 
     def write(value: Any) -> bytes:
         try:
@@ -49,15 +34,6 @@ def writer(plan: Plan, form: Form) -> Write:
             raise found from error
 
     return write
-
-
-def _bare_bytes_writer(plan: Scalar, form: Form) -> Write:
-    if form is Form.JSON:
-        return lambda value: value.encode("latin-1")
-    if plan.logical is None:
-        return _as_bytes
-    scale = plan.logical.scale
-    return lambda value: convert.decimal_bytes(value, scale)
 
 
 class _WriteCode(Code):
@@ -76,10 +52,11 @@ class _WriteCode(Code):
             "sized": sized,
             "join": b"".join,
             "refuse": _refuse,
-            "as_list": _as_list,
-            "as_integer": _as_integer,
-            "as_number": _as_number,
-            "as_json_number": _as_json_number,
+            "as_list": lambda value: value if isinstance(value, tuple) else _refuse(),
+            # JSON may write a whole number with a point.
+            "as_integer": lambda v: int(v) if v.__class__ is float and v.is_integer() else _refuse(),
+            "as_number": lambda value: value if value.__class__ is int else _refuse(),
+            "as_json_number": lambda value: value if value.__class__ is int else NOT_NUMBERS[value],
             "as_bytes": _as_bytes,
             "padded": _padded,
             "ABSENT": object(),
@@ -87,27 +64,31 @@ class _WriteCode(Code):
         super().__init__(form, names)
         self._pending: list[tuple[_Branches, str, bytes, str]] = []
 
-    def function(self, plan: Plan) -> Write:
+    def root(self, plan: plans.Plan) -> Write:
         """The function that writes a value."""
-        made: Write = self.names[self._function(plan)]
+        if isinstance(plan, plans.Scalar) and plan.type.kind == "bytes":  # By themselves they have no length.
+            self.define("root", "value", [self._bytes(plan.logical, "value"), "return value"])
+            made: Write = self.names["root"]
+            return made
+        made = self.names[self._function(plan)]
         for branches, name, prefix, function in self._pending:  # A branch may hold the union that it is a branch of.
             branches[name] = prefix, self.names[function]
         return made
 
-    def _function(self, plan: Plan) -> str:
+    def _function(self, plan: plans.Plan) -> str:
         name = self.functions.get(id(plan))
         if name is None:
             name = self.functions[id(plan)] = self.new("write")
-            if isinstance(plan, StructPlan):
+            if isinstance(plan, plans.StructPlan):
                 self.define(name, "value", self._struct(plan))
             else:
                 lines, part = self._write(plan, "value")
                 self.define(name, "value", [*lines, f"return {part}"])
         return name
 
-    def _struct(self, plan: StructPlan) -> list[str]:
+    def _struct(self, plan: plans.StructPlan) -> list[str]:
         lines = ["if value.__class__ is not dict: refuse()", "get = value.get"]
-        has_defaults = plan.is_exact and any(field.default is not NO_DEFAULT for field in plan.fields)
+        has_defaults = plan.is_exact and any(field.default is not plans.NO_DEFAULT for field in plan.fields)
         lines += ["missing = 0"] if has_defaults else []
         parts = []
         for field in plan.fields:
@@ -123,8 +104,8 @@ class _WriteCode(Code):
             lines.append(f"if len(value) {'+ missing ' if has_defaults else ''}!= {len(plan.fields)}: refuse()")
         return [*lines, f"return join(({', '.join(parts)},))" if parts else "return b''"]
 
-    def _field(self, field: FieldPlan, value: str, *, is_exact: bool) -> list[str]:
-        if field.default is NO_DEFAULT:
+    def _field(self, field: plans.FieldPlan, value: str, *, is_exact: bool) -> list[str]:
+        if field.default is plans.NO_DEFAULT:
             return [f"{value} = value[{field.source!r}]" if is_exact else f"{value} = get({field.source!r})"]
         default = self.constant("default", field.default)
         if is_exact:
@@ -132,28 +113,28 @@ class _WriteCode(Code):
             return [f"{value} = get({field.source!r}, ABSENT)", lines]
         return [f"{value} = get({field.source!r})", f"if {value} is None: {value} = {default}"]
 
-    def _write(self, plan: Plan, value: str) -> tuple[list[str], str]:
+    def _write(self, plan: plans.Plan, value: str) -> tuple[list[str], str]:
         match plan:
-            case Scalar():
+            case plans.Scalar():
                 return self._scalar(plan, value)
-            case StructPlan():
+            case plans.StructPlan():
                 return [], f"{self._function(plan)}({value})"
-            case ChoicePlan():
+            case plans.ChoicePlan():
                 return self._choice(plan, value)
-            case ListPlan():
+            case plans.ListPlan():
                 lines = [f"if {value}.__class__ is not list: {value} = as_list({value})"]
                 return lines, _counted(value, f"[{self._function(plan.items)}(x) for x in {value}]")
-            case MapPlan():
+            case plans.MapPlan():
                 item = self._function(plan.values)
                 lines = [f"if {value}.__class__ is not dict: refuse()"]
                 return lines, _counted(value, f"[sized(k.encode()) + {item}(x) for k, x in {value}.items()]")
-            case EntriesPlan():
+            case plans.EntriesPlan():
                 item = self._function(plan.entry)
                 lines = [f"if {value}.__class__ is not dict: refuse()"]
-                entry = f"{{{KEY!r}: k, {VALUE!r}: x}}"
+                entry = f"{{{plans.KEY!r}: k, {plans.VALUE!r}: x}}"
                 return lines, _counted(value, f"[{item}({entry}) for k, x in {value}.items()]")
 
-    def _choice(self, plan: ChoicePlan, value: str) -> tuple[list[str], str]:
+    def _choice(self, plan: plans.ChoicePlan, value: str) -> tuple[list[str], str]:
         if not plan.is_flat:
             branches: _Branches = {}
             for branch in plan.branches:
@@ -169,34 +150,31 @@ class _WriteCode(Code):
         null_lines = [f"if {value} is None: {value} = {varint(plan.null)!r}", "else:"]
         return [*null_lines, *(f"    {line}" for line in [*lines, f"{value} = {prefix!r} + {part}"])], value
 
-    def _scalar(self, plan: Scalar, value: str) -> tuple[list[str], str]:
+    def _scalar(self, plan: plans.Scalar, value: str) -> tuple[list[str], str]:
         is_json = self.form is Form.JSON
-        match plan.type.kind:
-            case "string":
+        match plan.type:
+            case Primitive("string"):
                 return [f"{value} = {value}.encode()"], f"sized({value})"
-            case "bytes":
+            case Primitive("bytes"):
                 return [self._bytes(plan.logical, value)], f"sized({value})"
-            case "fixed":
-                assert isinstance(plan.type, Fixed)
-                size = plan.type.size
+            case Fixed(size=size):
                 lines = [self._bytes(plan.logical, value)]
                 lines += [f"{value} = padded({value}, {size})"] if plan.logical is not None else []
                 return [*lines, f"if len({value}) != {size}: refuse()"], value
-            case "enum":
-                assert isinstance(plan.type, Enum)
-                symbols = {symbol: varint(index) for index, symbol in enumerate(plan.type.symbols)}
-                return [], f"{self.constant('symbols', symbols)}[{value}]"
-            case "int" | "long" as kind:
+            case Enum(symbols=symbols):
+                places = {symbol: varint(index) for index, symbol in enumerate(symbols)}
+                return [], f"{self.constant('symbols', places)}[{value}]"
+            case Primitive("int" | "long" as kind):
                 limit = RANGES[kind]
                 stored = [] if plan.logical is None else [_TO_STORED[plan.logical.name].format(value)]
                 other = f"{value} = as_integer({value})" if is_json else "refuse()"
                 check = f"if not {-limit} <= {value} < {limit}: refuse()"
                 part = f"(SMALL[{value}] if 0 <= {value} < 1024 else varint({value}))"
                 return [*stored, f"if {value}.__class__ is not int: {other}", check], part
-            case "float" | "double" as kind:
+            case Primitive("float" | "double" as kind):
                 change = "as_json_number" if is_json else "as_number"
                 return [f"if {value}.__class__ is not float: {value} = {change}({value})"], f"pack_{kind}({value})"
-            case "boolean":
+            case Primitive("boolean"):
                 return [f"if {value}.__class__ is not bool: refuse()"], f"(b'\\x01' if {value} else b'\\x00')"
             case _:
                 return [f"if {value} is not None: refuse()"], "b''"
@@ -248,23 +226,6 @@ def _choose_first(branches: _Branches, null: bytes | None) -> Write:
 
 def _refuse() -> NoReturn:
     raise ValueError("the value does not fit")
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, tuple) else _refuse()
-
-
-def _as_integer(value: Any) -> int:
-    """JSON may write a whole number with a point."""
-    return int(value) if value.__class__ is float and value.is_integer() else _refuse()
-
-
-def _as_number(value: Any) -> Any:
-    return value if value.__class__ is int else _refuse()
-
-
-def _as_json_number(value: Any) -> Any:
-    return value if value.__class__ is int else NOT_NUMBERS[value]
 
 
 def _as_bytes(value: Any) -> bytes:

@@ -1,6 +1,9 @@
-"""Plain Python values, held to what they are said to be; each check returns the value, or raises InvalidData."""
+"""Checks of plain Python values against the type that they should have.
 
-from collections.abc import Callable, Mapping
+Each returns the value, or raises InvalidData.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from schema_registry.serdes.errors import InvalidData
@@ -47,6 +50,16 @@ def binary(value: Any) -> bytes:
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else refuse("bytes", value)
 
 
+def sequence(value: Any) -> Sequence[Any]:
+    """Lists, and tuples."""
+    return value if isinstance(value, list | tuple) else refuse("an array", value)
+
+
+def mapping(value: Any) -> dict[Any, Any]:
+    """Dicts."""
+    return value if isinstance(value, dict) else refuse("a map", value)
+
+
 CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind: integer(kind) for kind in LIMITS},
     "float32": number,
@@ -55,4 +68,4 @@ CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "string": text,
     "bytes": binary,
 }
-"""By the names that Connect has for them."""
+"""By Connect's names of the types."""

@@ -1,9 +1,9 @@
-"""What the three formats share: values and their JSON view to bytes and back, by one schema."""
+"""The interface of all formats: values and their JSON view to bytes and back, with one schema."""
 
 from typing import Any, Protocol
 
 Value = Any
-"""Python data as the format's own library makes it."""
+"""Python data as returned by the format's own library."""
 JsonView = Any
 """The same data in JSON: None, bool, int, float, str, list and dict."""
 

@@ -1,4 +1,4 @@
-"""Bytes of a topic as values, by the schema that they name."""
+"""Records of a topic as values, by the schema that they name."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,14 +24,14 @@ from schema_registry.serdes.schemas import ParsedSchema, parse
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
-    """A value, and the schema that it was read by."""
+    """A value, and the schema that it was read with."""
 
     value: Any
     schema: RegisteredSchema
 
 
 class Reader:
-    """Reads data of one schema; for many records of one id, hold on to it and skip the framing."""
+    """Reads data of one schema."""
 
     def __init__(self, registered: RegisteredSchema, schema: ParsedSchema, codec: Codec | None) -> None:
         self.registered = registered
@@ -39,16 +39,16 @@ class Reader:
         self._codec = codec
         self._by_indexes: dict[tuple[int, ...], ProtobufCodec] = {}
 
-    def place(self, frame: Frame, data: bytes) -> tuple[Codec, bytes, int]:
-        """What reads the data of a frame, and where that begins."""
+    def codec(self, frame: Frame) -> tuple[Codec, int]:
+        """The codec of a frame's data, and where the data begins."""
         if self._codec is not None:
-            return self._codec, data, 0 if frame.is_in_header else frame.start
+            return self._codec, 0 if frame.is_in_header else frame.start
         indexes, end = read_message_indexes(frame)
         codec = self._by_indexes.get(indexes) or self._message_codec(indexes)
-        return codec, data, 0 if frame.is_in_header else end
+        return codec, 0 if frame.is_in_header else end
 
     def _message_codec(self, indexes: tuple[int, ...]) -> ProtobufCodec:
-        """Made when a message is first met; there are never more than the schema has messages."""
+        """Make the codec of a message on first use; there are never more than the schema has messages."""
         if not isinstance(self.schema, ProtobufSchema):
             raise TypeError("only Protobuf has message indexes")
         try:
@@ -62,9 +62,9 @@ class Reader:
 class Deserializer:
     """Reads keys and values of any topic; raises SerdeError, or ClientError where the registry must be asked.
 
-    Only the first record of a schema asks the registry: what follows costs the framing and the format's own decoding.
-    `reader` (Avro only) is the schema that values shall have, whichever they were written with. JSON is checked against
-    its schema if `validates_json` says so; writers have done that already. Safe for any number of threads.
+    Only the first record of a schema asks the registry: later ones cost the framing and the format's own decoding.
+    `reader` (Avro only) is the schema of the returned values, whichever they were written with. JSON is validated only
+    if `validates_json`, because writers have done that already. Safe for any number of threads.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Deserializer:
             return None
         frame = read_frame(data, header_of(headers, is_key=is_key))
         reader = self._readers.get(frame.schema) or self._new_reader(frame.schema)
-        codec, data, start = reader.place(frame, data)
+        codec, start = reader.codec(frame)
         return Decoded(codec.decode(data, start), reader.registered)
 
     def deserialize_json(
@@ -96,7 +96,7 @@ class Deserializer:
             return None
         frame = read_frame(data, header_of(headers, is_key=is_key))
         reader = self._readers.get(frame.schema) or self._new_reader(frame.schema)
-        codec, data, start = reader.place(frame, data)
+        codec, start = reader.codec(frame)
         return Decoded(codec.decode_json(data, start), reader.registered)
 
     def is_ready(self, data: bytes | None, *, is_key: bool = False, headers: Iterable[Header] | None = None) -> bool:
@@ -110,7 +110,7 @@ class Deserializer:
         return self._readers.get(frame.schema) is not None
 
     def reader(self, schema: int | str) -> Reader:
-        """What reads data of a schema, by id or guid."""
+        """The reader of a schema, by id or guid."""
         return self._readers.get(schema) or self._new_reader(schema)
 
     def _new_reader(self, key: int | str) -> Reader:
@@ -122,17 +122,12 @@ class Deserializer:
         return self._readers.put(key, Reader(registered, schema, self._codec(schema)))
 
     def _codec(self, schema: ParsedSchema) -> Codec | None:
-        """What reads all data of a schema; None where the data itself says which message it is."""
+        """The codec of all data of a schema; None if the data itself names its message."""
         if isinstance(schema, AvroSchema):
-            return AvroCodec(schema, reader=self._reader_schema())
+            reader = None if self._reader_definition is None else parse(self._reader_definition, self._client)
+            if not isinstance(reader, AvroSchema | None):
+                raise UnusableSchema("only Avro data can be read with another schema")
+            return AvroCodec(schema, reader=reader)
         if isinstance(schema, JsonSchema):
             return JsonCodec(schema, validates_reads=self._validates_json)
         return None
-
-    def _reader_schema(self) -> AvroSchema | None:
-        if self._reader_definition is None:
-            return None
-        schema = parse(self._reader_definition, self._client)
-        if not isinstance(schema, AvroSchema):
-            raise UnusableSchema("only Avro data can be read by another schema")
-        return schema

@@ -1,21 +1,21 @@
 """Errors of reading and writing records by their schemas, grouped by what the caller does about them.
 
 SerdeError
-├── NotFramed        these bytes name no schema: they were not written through a registry
-├── UnknownSchema    they name one that the registry does not have
+├── NotFramed        these bytes do not name a schema: they were not written with a registry
+├── UnknownSchema    they name a schema that the registry does not have
 ├── InvalidData      bytes or a value do not fit their schema
-└── UnusableSchema   no data can be read or written by this schema; the message tells why
+└── UnusableSchema   no data can be read or written with this schema; the message says why
 
-A registry that does not answer is none of these: `schema_registry.client.errors` come through as they are.
+Errors of the registry itself are `schema_registry.client.errors`.
 """
 
 
 class SerdeError(ValueError):
-    """Root of what reading and writing records raises."""
+    """Root of the errors of reading and writing records."""
 
 
 class NotFramed(SerdeError):
-    """These bytes name no schema."""
+    """These bytes do not name a schema."""
 
 
 class UnknownSchema(SerdeError):
@@ -27,4 +27,4 @@ class InvalidData(SerdeError):
 
 
 class UnusableSchema(SerdeError):
-    """No data can be read or written by this schema."""
+    """No data can be read or written with this schema."""

@@ -1,10 +1,10 @@
-"""How bytes name their schema: before the data, or in a header beside it.
+"""How records name their schema: before the data, or in a header.
 
     data:    00 | id, 4 bytes, big-endian          | message indexes (Protobuf only) | data
     header:  01 | guid, 16 bytes, in `__value_schema_id` or `__key_schema_id` | message indexes (Protobuf only)
 
-Message indexes lead from the file to the message: how many there are, then each, as zigzag varints; the usual [0] is a
-single 0. Both forms are understood in both places, as Confluent's clients do.
+Message indexes are the path from the file to the message: how many there are, then each, as zigzag varints; the usual
+[0] is a single 0. Both forms are accepted in both places, as in Confluent's clients.
 """
 
 import uuid
@@ -29,12 +29,12 @@ Header = tuple[str, bytes | None]
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """Where a schema is named, and where what follows begins."""
+    """The name of a schema, and where the rest begins."""
 
     schema: int | str
     """The id, or the guid as text."""
     tail: bytes
-    """What the name was read from."""
+    """The bytes that the name was read from."""
     start: int
     """Where the name ends in `tail`."""
     is_in_header: bool
@@ -49,16 +49,23 @@ def read_frame(data: bytes, header: bytes | None = None) -> Frame:
     if magic == _GUID and len(source) >= _GUID_BYTES:
         guid = str(uuid.UUID(bytes=bytes(source[1:_GUID_BYTES])))
         return Frame(guid, source, _GUID_BYTES, header is not None)
-    raise NotFramed(_complaint(source, "the header" if header is not None else "the data"))
+    place = "the header" if header is not None else "the data"
+    if not source:
+        raise NotFramed(f"{place} is empty and does not name a schema")
+    if magic in (_ID, _GUID):
+        raise NotFramed(f"{place} ends within the name of its schema, after {len(source)} bytes")
+    raise NotFramed(f"{place} begins with byte {source[0]:#04x}, not with the 0x00 of a schema id")
 
 
 def read_message_indexes(frame: Frame) -> tuple[tuple[int, ...], int]:
-    """The message indexes behind a schema's name, and where they end."""
+    """The message indexes after a schema's name, and where they end."""
     count, position = _read_varint(frame.tail, frame.start)
     if count == 0:
         return (0,), position
     if not 0 < count <= _MAX_INDEXES:
-        raise NotFramed(f"a message is not nested {count} levels deep: these bytes are no Protobuf of a registry")
+        raise NotFramed(
+            f"a message cannot be nested {count} levels deep: these bytes are not Protobuf data of a registry"
+        )
     indexes = []
     for _ in range(count):
         index, position = _read_varint(frame.tail, position)
@@ -67,12 +74,12 @@ def read_message_indexes(frame: Frame) -> tuple[tuple[int, ...], int]:
 
 
 def id_prefix(schema_id: int, message_indexes: Sequence[int] | None = None) -> bytes:
-    """What stands before the data."""
+    """The prefix that names a schema by its id."""
     return _ID + schema_id.to_bytes(4, "big") + _message_indexes(message_indexes)
 
 
 def guid_header(guid: str, message_indexes: Sequence[int] | None = None) -> bytes:
-    """What stands in the header."""
+    """The header that names a schema by its guid."""
     return _GUID + uuid.UUID(guid).bytes + _message_indexes(message_indexes)
 
 
@@ -87,14 +94,6 @@ def header_of(headers: Iterable[Header] | None, *, is_key: bool) -> bytes | None
         return None
     wanted = KEY_HEADER if is_key else VALUE_HEADER
     return next((value for name, value in headers if name == wanted), None)
-
-
-def _complaint(source: bytes, place: str) -> str:
-    if not source:
-        return f"{place} is empty and names no schema"
-    if source[:1] in (_ID, _GUID):
-        return f"{place} ends within the name of its schema, after {len(source)} bytes"
-    return f"{place} begins with byte {source[0]:#04x}, not with the 0x00 of a schema's id"
 
 
 def _message_indexes(indexes: Sequence[int] | None) -> bytes:
@@ -121,4 +120,4 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << (7 * shift)
         if byte < 0x80:
             return (number >> 1) ^ -(number & 1), position + shift + 1
-    raise NotFramed("the data ends within its message indexes, or these are no numbers")
+    raise NotFramed("the data ends within its message indexes, or these are not numbers")

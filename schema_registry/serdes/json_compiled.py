@@ -1,8 +1,8 @@
-"""JSON Schemas for `jsonschema_rs`, which takes a hundredth of the time but sets itself no limit of steps.
+"""JSON Schemas for `jsonschema_rs`, which takes a hundredth of the time but does not limit its steps.
 
-A schema is handed over as one document: every reference leads to a definition of its own and no address is left, so
-that nothing is looked for anywhere, and only what checks a value is kept (no formats, no encodings of contents).
-Schemas that could send it round and round are not handed over, nor are those of several drafts.
+A schema is passed as one document: every reference leads to a definition of its own and no address is left, so that
+nothing is fetched, and only keywords that check a value are kept (no formats, no encodings of contents). Schemas that
+could take too many steps are not passed, nor are those of several drafts.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from schema_registry.formats.json_keywords import subschemas
 from schema_registry.formats.json_references import SAME_PLACE_KEYWORDS, Node
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.formats.json_text import JsonObject, JsonValue, write
-from schema_registry.serdes.json_matching import BACKTRACKING
+from schema_registry.serdes.json_counted import BACKTRACKING
 
 _MAX_VISITS = 1_000
-"""How many schemas may look at one value."""
+"""How many schemas may check one value."""
 _ROUNDS = 30
 
 _KEPT = frozenset(
@@ -40,7 +40,7 @@ _VALIDATORS = {
 
 
 def compiled(schema: JsonSchema) -> jsonschema_rs.Validator | None:
-    """The validator of a schema; None if it takes one that counts its steps, or reads other patterns."""
+    """The validator of a schema; None if it needs one that counts its steps, or supports other patterns."""
     flattening = _Flattening(schema)
     try:
         text = flattening.text()
@@ -56,18 +56,18 @@ def compiled(schema: JsonSchema) -> jsonschema_rs.Validator | None:
 
 
 class _NotOneDocument(Exception):
-    """Parts are of another draft, or references lead elsewhere with every value."""
+    """Parts are of another draft, or references depend on the value."""
 
 
 class _Ways(NamedTuple):
-    """The schemas that a schema asks about a value and its parts."""
+    """The schemas by which a schema checks a value and its parts."""
 
     same: list[int]
-    """About the value itself."""
+    """Those for the value itself."""
     items: list[int]
-    """About its items: one for each."""
+    """Those for its items: one for each."""
     more_items: list[int]
-    """About any item besides."""
+    """Further ones for any item."""
     properties: list[int]
     more_properties: list[int]
 
@@ -100,7 +100,7 @@ class _Flattening:
         return write({**root, "definitions": definitions} if isinstance(root, dict) else root)
 
     def is_bounded(self) -> bool:
-        """Whether no value can be looked at too often, however deep in a document it is."""
+        """Whether no value can be checked too often, however deep in a document it is."""
         here = dict.fromkeys(self._ways, 1)
         below = dict.fromkeys(self._ways, 0)
 
@@ -136,7 +136,8 @@ class _Flattening:
             copy["$ref"] = self._pointer(target)
             if not draft.is_modern:
                 return copy
-        copy |= {name: _shallow(value) for name, value in node.items() if name in self._kept}
+        kept = {name: value for name, value in node.items() if name in self._kept}
+        copy |= {name: value.copy() if isinstance(value, dict | list) else value for name, value in kept.items()}
         for (name, *key), child in subschemas(node, draft):
             if name in copy:
                 if key:
@@ -144,7 +145,7 @@ class _Flattening:
                 else:
                     copy[str(name)] = self._copy(child)
                 ways.of(str(name)).append(id(child))
-        if any(name in node for name in _UNEVALUATED):  # what the others looked at is found by asking them once more
+        if any(name in node for name in _UNEVALUATED):  # Finding what the others have checked takes checking once more.
             ways.same.extend(ways.same[:])
         return copy
 
@@ -154,7 +155,3 @@ class _Flattening:
             self._pointers[id(target)] = f"#/definitions/{name}"
             self._pending.append((name, target))
         return self._pointers[id(target)]
-
-
-def _shallow(value: JsonValue) -> JsonValue:
-    return value.copy() if isinstance(value, dict | list) else value

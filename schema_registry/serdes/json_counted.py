@@ -1,13 +1,15 @@
-"""JSON Schema validators that tell what is wrong in words, and give up: schemas can ask for any number of steps.
+"""JSON Schema validators that say in words what is wrong, and give up after a while.
 
-Where schemas mention one another, a few lines can ask for 2^n steps, of the schema alone or with every level of a
-document. None can without references, so these are counted. `jsonschema` goes on with a validator of its own wherever
-it meets a `$schema`; ours goes on with ours, which also keeps patterns within bounds there. No formats are asserted.
+If schemas refer to one another, a few lines can take 2^n steps, in the schema alone or with every level of a document.
+None can without references, so these are counted. `jsonschema` continues with a validator of its own wherever there is
+a `$schema`; ours continues with ours, which also limits patterns there: RE2 matches most, and backtracking is limited.
+No formats are asserted.
 """
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import jsonschema_rs
@@ -16,18 +18,26 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from schema_registry.formats.json_drafts import Draft, draft_of
+from schema_registry.formats.json_patterns import matches, numbered
 from schema_registry.formats.json_references import REFERENCE_KEYWORDS
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.formats.json_text import JsonObject, JsonValue
-from schema_registry.serdes.json_matching import is_found
+
+BACKTRACKING = jsonschema_rs.FancyRegexOptions(backtrack_limit=20_000)
+"""About a millisecond; a text that takes longer does not match."""
+_MAX_COMPILED_PATTERNS = 128
 
 Validator = Any
-"""The library makes its classes as it goes, and types them as little."""
+"""The library generates its classes without types."""
 Errors = Iterator[ValidationError]
 
 
 class TooManySteps(Exception):
-    """A schema sends its checker round and round."""
+    """Checking a document by a schema takes too many steps."""
+
+
+class UnknownPattern(Exception):
+    """No engine with limits supports this pattern."""
 
 
 class _Work(threading.local):
@@ -39,7 +49,7 @@ _work = _Work()
 
 @contextmanager
 def steps(limit: int) -> Iterator[None]:
-    """Allow so many references to be followed in a block; raises TooManySteps."""
+    """Limit how many references are followed in a block; raises TooManySteps."""
     _work.left = limit
     yield
 
@@ -60,7 +70,7 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _evolve(validator: Validator, **changes: Any) -> Validator:
-    """The validator for another part of the schema, of the draft that the part names."""
+    """The validator for another part of the schema, in the draft that the part names."""
     kind = type(validator)
     schema = changes.get("schema")
     if isinstance(schema, dict) and "$schema" in schema:
@@ -71,8 +81,22 @@ def _evolve(validator: Validator, **changes: Any) -> Validator:
     return kind(**changes)
 
 
+def _is_found(pattern: str, text: str) -> bool:
+    """Whether the pattern is found in the text; raises UnknownPattern."""
+    linear = matches(pattern, text)
+    return _backtracking(pattern).is_valid(text) if linear is None else linear
+
+
+@lru_cache(maxsize=_MAX_COMPILED_PATTERNS)
+def _backtracking(pattern: str) -> jsonschema_rs.Draft7Validator:
+    try:
+        return jsonschema_rs.Draft7Validator({"pattern": numbered(pattern)}, pattern_options=BACKTRACKING)
+    except (jsonschema_rs.ValidationError, LookupError):
+        raise UnknownPattern(pattern) from None
+
+
 def _pattern(_: Validator, pattern: str, instance: JsonValue, __: JsonObject) -> Errors:
-    if isinstance(instance, str) and not is_found(pattern, instance):
+    if isinstance(instance, str) and not _is_found(pattern, instance):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -81,7 +105,7 @@ def _pattern_properties(validator: Validator, patterns: JsonObject, instance: Js
         return
     for pattern, subschema in patterns.items():
         for name, value in instance.items():
-            if is_found(pattern, name):
+            if _is_found(pattern, name):
                 yield from validator.descend(value, subschema, path=name, schema_path=pattern)
 
 
@@ -92,7 +116,7 @@ def _additional_properties(validator: Validator, allowed: JsonValue, instance: J
     extras = [
         name
         for name in instance
-        if name not in schema.get("properties", {}) and not any(is_found(pattern, name) for pattern in patterns)
+        if name not in schema.get("properties", {}) and not any(_is_found(pattern, name) for pattern in patterns)
     ]
     if isinstance(allowed, dict):
         for name in extras:

@@ -2,11 +2,10 @@
 
 JSON Schema says what a document may be, not what it is. A plan says that, as Kafka Connect reads such schemas: which
 objects are structs and which are maps, what a choice or several schemas at once come to, and which numbers are dates.
-Python values are read and written by `json_values`, Arrow columns by `arrow.json_reading` and `arrow.json_writing`.
+`json_values` reads and writes Python values by it, `arrow.json_reading` and `arrow.json_writing` Arrow columns.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -26,19 +25,19 @@ CONNECT_PARAMETERS: Final = "connect.parameters"
 
 _PLAIN: Final = {"boolean": "boolean", "integer": "int64", "number": "float64", "string": "string"}
 _NUMBERS: Final = ("int8", "int16", "int32", "int64", "float32", "float64", "bytes")
-"""What `connect.type` may make of a number; a decimal is one that is stored in bytes."""
+"""The types that `connect.type` may give a number; a decimal is stored in bytes."""
 _IMPLIED: Final = {
     "object": ("properties", "additionalProperties", "required", "minProperties", "maxProperties", "patternProperties"),
     "array": ("items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     "string": ("minLength", "maxLength", "pattern", "format"),
 }
-"""What a schema without a type is about, by its keywords."""
+"""The type of a schema that does not say it, by its keywords."""
 _COMBINING: Final = ("oneOf", "anyOf", "allOf", "$ref", "enum", "const", "not", "title", "description", "default")
 
 
 class Shape(StrEnum):
-    """What a value is made of."""
+    """How a value is made up."""
 
     PLAIN = "plain"
     SYMBOL = "symbol"
@@ -68,11 +67,11 @@ class Plan(msgspec.Struct, eq=False, kw_only=True):
 
     shape: Shape
     kind: str = ""
-    """Of plain values: what they are, in Connect's words."""
+    """Connect's name for the type of a plain value."""
     logical: Logical | None = None
     is_optional: bool = False
     default: Any = None
-    """What a value is that is null or not there."""
+    """The value of what is null or missing."""
     values: "Plan | None" = None
     """Of lists and maps: their items."""
     keys: "Plan | None" = None
@@ -80,7 +79,13 @@ class Plan(msgspec.Struct, eq=False, kw_only=True):
     others: FieldPlan | None = None
     """Of structs: the field with a map of all properties that have no field."""
     node: Node = None
-    """What the schema says about it."""
+    """The schema that describes it."""
+
+    @property
+    def items(self) -> "Plan":
+        """The items of a list or map."""
+        assert self.values is not None
+        return self.values
 
 
 class Choices(NamedTuple):
@@ -93,11 +98,11 @@ class Choices(NamedTuple):
     flattens_singletons: bool = True
     """Whether a choice of one schema is that schema."""
     branch_name: Callable[[int], str] = "io.confluent.connect.json.OneOf.field.{}".format
-    """What the field is called that stands for a schema of a choice."""
+    """Names the field of each schema of a choice."""
 
 
 class _Part(NamedTuple):
-    """One of the things that a schema says about a value, all of which hold."""
+    """One of the statements of a schema about a value, all of which hold."""
 
     kind: str
     """choice, all, ref, enum, const, or the name of a JSON type."""
@@ -106,7 +111,7 @@ class _Part(NamedTuple):
 
 
 class Meaning:
-    """Makes the plan of a schema; raises UnusableSchema. `default_of` makes a default's value of its JSON."""
+    """Makes the plan of a schema; raises UnusableSchema. `default_of` makes the value of a default from its JSON."""
 
     def __init__(
         self,
@@ -124,21 +129,16 @@ class Meaning:
         return self._of(self._schema.document)
 
     def _of(self, node: Node, *, optional: bool = False) -> Plan:
-        with self._opened(node):
-            parts = self._parts(node)
-            if not parts:
-                shown = f"{node!r:.200}"
-                raise UnusableSchema(f"Unsupported schema type: {shown} says nothing that a Connect schema could say")
-            part = parts[0] if len(parts) == 1 else _Part("all", node, tuple(parts))
-            return self._of_part(part, optional=optional)
-
-    @contextmanager
-    def _opened(self, node: Node) -> Iterator[None]:
         if id(node) in self._open:
             raise UnusableSchema("the JSON Schema is recursive: it refers to itself, which no Connect schema can")
         self._open.add(id(node))
-        yield
+        parts = self._parts(node)
+        if not parts:
+            raise UnusableSchema(f"Unsupported schema type: {node!r:.200} has no equivalent in Connect")
+        part = parts[0] if len(parts) == 1 else _Part("all", node, tuple(parts))
+        made = self._of_part(part, optional=optional)
         self._open.remove(id(node))
+        return made
 
     def _parts(self, node: Node) -> list[_Part]:
         if not isinstance(node, dict):
@@ -149,7 +149,8 @@ class Meaning:
         if "allOf" in node:
             parts.append(_Part("all", node, tuple(node["allOf"])))
         parts += [_Part(kind.removeprefix("$"), node) for kind in ("$ref", "enum", "const") if kind in node]
-        types = node.get("type", _implied_type(node))
+        implied = next((kind for kind, keywords in _IMPLIED.items() if any(key in node for key in keywords)), None)
+        types = node.get("type", implied)
         if isinstance(types, list) and len(types) != 1:
             rest = {key: value for key, value in node.items() if key not in _COMBINING}
             parts.append(_Part("choice", node, tuple({**rest, "type": type_} for type_ in types)))
@@ -162,10 +163,12 @@ class Meaning:
             case "ref":
                 return self._of(self._schema.targets[id(part.node), "$ref"], optional=optional)
             case "choice":
-                found = self._plain_choice(part, optional=optional)
-                if found is not None:
-                    return found
-                made = self._choice(part)
+                others = [choice for choice in part.choices if not _is_null(choice)]
+                if len(others) == 1 and len(part.choices) == 2:  # Null and one schema: that schema, optional.
+                    return self._of(others[0], optional=True)
+                if len(part.choices) == 1 and others and self._choices.flattens_singletons:
+                    return self._of(others[0], optional=optional)
+                made = self._choice(others, is_optional=len(others) < len(part.choices))
             case "all":
                 together = self._all(part)
                 if isinstance(together, _Part):
@@ -179,25 +182,15 @@ class Meaning:
                 made = Plan(shape=Shape.SYMBOL, kind="string")
             case _:
                 made = _plain(part)
-        return self._described(made, part.node, optional=optional)
+        return self._describe(made, part.node, optional=optional)
 
-    def _plain_choice(self, part: _Part, *, optional: bool) -> Plan | None:
-        """A choice between null and one schema is that schema, optional."""
-        others = [choice for choice in part.choices if not _is_null(choice)]
-        if len(others) == 1 and len(part.choices) == 2:
-            return self._of(others[0], optional=True)
-        if len(part.choices) == 1 and others and self._choices.flattens_singletons:
-            return self._of(others[0], optional=optional)
-        return None
-
-    def _choice(self, part: _Part) -> Plan:
-        others = [choice for choice in part.choices if not _is_null(choice)]
+    def _choice(self, others: Sequence[Node], *, is_optional: bool) -> Plan:
         name = self._choices.branch_name
         fields = [FieldPlan(name(index), self._of(choice, optional=True)) for index, choice in enumerate(others)]
-        return Plan(shape=Shape.CHOICE, fields=fields, is_optional=len(others) < len(part.choices))
+        return Plan(shape=Shape.CHOICE, fields=fields, is_optional=is_optional)
 
     def _all(self, part: _Part) -> Plan | _Part:
-        """Schemas that all hold: their properties together, or the one that says most."""
+        """Schemas that all hold: their properties together, or the most specific one."""
         subparts = [item for choice in part.choices for item in self._flat(choice)]
         properties: dict[str, tuple[Node, bool]] = {}
         for item in subparts:
@@ -205,12 +198,10 @@ class Meaning:
         if properties:
             return self._struct(properties)
         by_kind = {item.kind: item for item in subparts}
-        for kind in ("choice", "all"):
-            if kind in by_kind:
-                return by_kind[kind]
-        if "enum" in by_kind and not by_kind.keys() & {"integer", "number"}:
-            return by_kind["enum"]
-        for kind in ("string", "integer", "number", "boolean", "array", "object", "ref"):
+        kinds = ["choice", "all"]
+        if not by_kind.keys() & {"integer", "number"}:
+            kinds.append("enum")
+        for kind in (*kinds, "string", "integer", "number", "boolean", "array", "object", "ref"):
             if kind in by_kind:
                 return by_kind[kind]
         raise UnusableSchema(f"Unsupported criterion allOf for {part.node!r:.200}")
@@ -219,41 +210,37 @@ class Meaning:
         return [choice] if isinstance(choice, _Part) else self._parts(choice)
 
     def _collect(self, part: _Part, properties: dict[str, tuple[Node, bool]], seen: set[int]) -> None:
-        """The properties of objects that all hold, with whether they are required."""
+        """Collect the properties of objects that all hold, and whether they are required."""
+        inner: list[_Part] = []
         if part.kind == "object":
             required = part.node.get("required", ())
             for name, node in part.node.get("properties", {}).items():
                 properties[name] = (node, name in required)
         elif part.kind == "all":
-            for choice in part.choices:
-                for item in self._flat(choice):
-                    self._collect(item, properties, seen)
+            inner = [item for choice in part.choices for item in self._flat(choice)]
         elif part.kind == "ref":
             target = self._schema.targets[id(part.node), "$ref"]
-            if id(target) not in seen:
-                seen.add(id(target))
-                for item in self._parts(target):
-                    self._collect(item, properties, seen)
+            inner = [] if id(target) in seen else self._parts(target)
+            seen.add(id(target))
+        for item in inner:
+            self._collect(item, properties, seen)
 
     def _object(self, node: Mapping[str, Node]) -> Plan:
         others = node.get("additionalProperties", True)
+        has_others_schema = isinstance(others, dict) and bool(others)
         if node.get(CONNECT_TYPE) == "map" and not isinstance(others, dict):
-            raise UnusableSchema("a JSON Schema of a map must tell that of its values with additionalProperties")
-        is_map = "properties" not in node and isinstance(others, dict) and others
-        if node.get(CONNECT_TYPE) == "map" or is_map:
+            raise UnusableSchema("a JSON Schema of a map must describe its values with additionalProperties")
+        if node.get(CONNECT_TYPE) == "map" or ("properties" not in node and has_others_schema):
             return Plan(shape=Shape.MAP, values=self._of(others))
         required = node.get("required", ())
         properties = node.get("properties", {})
         made = self._struct({name: (child, name in required) for name, child in properties.items()})
-        return made if self._choices.others is None or others is False else self._with_others(made, others)
-
-    def _with_others(self, made: Plan, others: Node) -> Plan:
-        """The struct with a field for properties that the schema does not name."""
-        name = str(self._choices.others)
-        if any(field.name == name for field in made.fields):
-            raise UnusableSchema(f"a property cannot be called {name} where others are preserved")
-        is_known = isinstance(others, dict) and others
-        values = self._of(others) if is_known else Plan(shape=Shape.TEXT, kind="string")
+        name = self._choices.others
+        if name is None or others is False:
+            return made
+        if name in properties:
+            raise UnusableSchema(f"a property cannot be called {name} if others are preserved")
+        values = self._of(others) if has_others_schema else Plan(shape=Shape.TEXT, kind="string")
         made.others = FieldPlan(name, Plan(shape=Shape.MAP, values=values, is_optional=True))
         return made
 
@@ -278,8 +265,8 @@ class Meaning:
             return Plan(shape=Shape.ENTRIES, keys=self._of(parts[KEY]), values=self._of(parts[VALUE]))
         return Plan(shape=Shape.LIST, values=self._of(items))
 
-    def _described(self, made: Plan, node: Mapping[str, Node], *, optional: bool) -> Plan:
-        """The plan with all else that its node says about it."""
+    def _describe(self, made: Plan, node: Mapping[str, Node], *, optional: bool) -> Plan:
+        """Add everything else that the schema says about a value."""
         parameters = node.get(CONNECT_PARAMETERS) or {}
         if not isinstance(parameters, dict) or not all(isinstance(value, str) for value in parameters.values()):
             raise UnusableSchema(f"{CONNECT_PARAMETERS} must be an object of texts")
@@ -310,7 +297,7 @@ def _logical(made: Plan, title: Any, parameters: Mapping[str, str]) -> Logical |
     name = LogicalName(title)
     is_right = made.kind == "bytes" if name is LogicalName.DECIMAL else made.kind.startswith("int")
     if made.shape is not Shape.PLAIN or not is_right:
-        raise UnusableSchema(f"no {name} is stored as {made.kind or made.shape}")
+        raise UnusableSchema(f"a {name} cannot be stored as {made.kind or made.shape}")
     if name is not LogicalName.DECIMAL:
         return Logical(name)
     scale, precision = parameters.get("scale", ""), parameters.get("connect.decimal.precision", "")
@@ -320,16 +307,12 @@ def _logical(made: Plan, title: Any, parameters: Mapping[str, str]) -> Logical |
 
 
 def _plain_json(value: Any) -> Any:
-    """Without the spelling of numbers, which only those who write the schema back need."""
+    """JSON without the spelling of its numbers, which only writing the schema back needs."""
     if isinstance(value, dict):
         return {key: _plain_json(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain_json(item) for item in value]
     return float(value) if isinstance(value, float) else value
-
-
-def _implied_type(node: Mapping[str, Node]) -> str | None:
-    return next((type_ for type_, keywords in _IMPLIED.items() if any(key in node for key in keywords)), None)
 
 
 def _is_null(node: Node) -> bool:

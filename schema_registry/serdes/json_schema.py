@@ -1,4 +1,4 @@
-"""JSON documents, checked against one JSON Schema.
+"""JSON documents, validated by one JSON Schema.
 
 Confluent's JSONSerializer writes the same documents with spaces between their parts, and none of its JSON is read
 differently; it is not used here because it resolves the subject with every record and matches patterns by backtracking.
@@ -18,8 +18,13 @@ from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.serdes.codec import JsonView, Value
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.json_compiled import compiled
-from schema_registry.serdes.json_counted import TooManySteps, Validator, counting_validator, steps
-from schema_registry.serdes.json_matching import UnknownPattern
+from schema_registry.serdes.json_counted import (
+    TooManySteps,
+    UnknownPattern,
+    Validator,
+    counting_validator,
+    steps,
+)
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 _MAX_SHOWN = 600
@@ -27,11 +32,11 @@ _MAX_SHOWN_VALUE = 100
 _MAX_ERRORS = 100
 _FREE_STEPS = 10_000
 _BYTES_PER_STEP = 2
-"""References that may be followed to check one document: so many, and one more for so many bytes of it."""
+"""References that may be followed to check one document: these, and one more for each of so many bytes."""
 
 
 class JsonCodec:
-    """Reads and writes documents of one JSON Schema; both check, unless reading is not to."""
+    """Reads and writes documents of one JSON Schema; both validate, reading only if `validates_reads`."""
 
     def __init__(self, schema: JsonSchema, *, validates_reads: bool = True) -> None:
         self._schema = schema
@@ -39,19 +44,19 @@ class JsonCodec:
 
     @cached_property
     def _compiled(self) -> jsonschema_rs.Validator | None:
-        """Knows what fits, quickly."""
+        """Finds out quickly whether a document fits."""
         return compiled(self._schema)
 
     @cached_property
     def _counting(self) -> Validator:
-        """Knows why something does not fit, and has the last word."""
+        """Finds out why a document does not fit, and is the authority."""
         return counting_validator(self._schema)
 
     def encode(self, value: Value) -> bytes:
         """The bytes of a document."""
         try:
             data = _encode(value).encode()
-            written = msgspec.json.decode(data)  # to check what is read later: tuples are lists, keys are strings
+            written = msgspec.json.decode(data)  # As it will be read: tuples are lists, keys are strings.
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidData(f"the value cannot be written as JSON: {error}") from error
         self._check(written, len(data))
@@ -62,7 +67,7 @@ class JsonCodec:
         try:
             value = msgspec.json.decode(memoryview(data)[start:] if start else data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidData(f"the data is no JSON: {error}") from error
+            raise InvalidData(f"the data is not JSON: {error}") from error
         if self._validates_reads:
             self._check(value, len(data))
         return value
@@ -76,7 +81,7 @@ class JsonCodec:
         return self.decode(data, start)
 
     def _check(self, value: Value, size: int) -> None:
-        # Both libraries bound how deep they look only by the stack; msgspec, which made the value, does better.
+        # Both libraries limit nesting only by the stack; msgspec, which decoded the value, has a lower limit.
         if self._compiled is not None and self._compiled.is_valid(value):
             return
         try:
@@ -92,13 +97,9 @@ class JsonCodec:
             raise InvalidData(f"the JSON Schema has a pattern that cannot be matched: {_short(unknown)}") from None
         if error is not None:
             place = "/".join(_short(part) for part in error.absolute_path)
-            raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {_described(error)}")
-
-
-def _described(error: ValidationError) -> str:
-    """What is wrong with which value; long values are cut, so that the end of the sentence is there, too."""
-    value = repr(error.instance)
-    return error.message.replace(value, _short(value))[:_MAX_SHOWN]
+            value = repr(error.instance)
+            problem = error.message.replace(value, _short(value))[:_MAX_SHOWN]
+            raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {problem}")
 
 
 def _short(value: object) -> str:

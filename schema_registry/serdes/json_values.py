@@ -25,7 +25,7 @@ from schema_registry.serdes.logical import (
 )
 
 Json = Any
-Change = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
 Read = Callable[[bytes, int], Any]
 Write = Callable[[Any], bytes]
 
@@ -39,52 +39,52 @@ _exact_decode: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 
 def plan_of(schema: JsonSchema, choices: Choices = Choices()) -> Plan:  # noqa: B008 - it cannot be changed
     """The plan of a schema; raises UnusableSchema."""
-    return Meaning(schema, _default_of, choices).root()
 
+    def default_of(plan: Plan, default: Json) -> Any:
+        try:
+            return value_reader(plan)(default)
+        except InvalidData:
+            return None  # A default that does not fit is ignored.
 
-def _default_of(plan: Plan, default: Json) -> Any:
-    try:
-        return value_reader(plan)(default)
-    except InvalidData:
-        return None  # A default that does not fit says nothing.
+    return Meaning(schema, default_of, choices).root()
 
 
 def reader(plan: Plan) -> Read:
-    """What reads documents as values; raises InvalidData."""
-    change = value_reader(plan)
+    """Reads documents as values; raises InvalidData."""
+    convert = value_reader(plan)
     decode = _exact_decode if _has_decimals(plan) else msgspec.json.decode
 
     def read(data: bytes, start: int) -> Any:
         try:
             value = decode(memoryview(data)[start:])
         except _FAULTS as error:
-            raise InvalidData(f"the data is no JSON: {error}") from error
-        return change(value)
+            raise InvalidData(f"the data is not JSON: {error}") from error
+        return convert(value)
 
     return read
 
 
 def writer(plan: Plan, *, has_numeric_decimals: bool = False) -> Write:
-    """What writes values as documents; raises InvalidData. Decimals are the base64 of their digits, or numbers."""
+    """Writes values as documents; raises InvalidData. Decimals are the base64 of their digits, or numbers."""
     make = _Makers(has_numeric_decimals).of(plan)
     return lambda value: encode_json(make(value))
 
 
-def value_reader(plan: Plan) -> Change:
-    """What turns JSON, which may be null, into a value."""
+def value_reader(plan: Plan) -> Convert:
+    """Turns JSON, which may be null, into a value."""
     present = _present(plan)
     if plan.shape is Shape.TEXT:
-        return present  # null is a text like any other
+        return present  # Null is a text like any other.
     default, is_optional = plan.default, plan.is_optional
 
-    def change(value: Json) -> Any:
+    def convert(value: Json) -> Any:
         if value is not None:
             return present(value)
         if default is None and not is_optional:
             raise InvalidData(f"Invalid null value for required {plan.kind or plan.shape} field")
         return default
 
-    return change
+    return convert
 
 
 def _has_decimals(plan: Plan) -> bool:
@@ -97,44 +97,59 @@ def _has_decimals(plan: Plan) -> bool:
 # --- documents as values ---------------------------------------------------------------------------------------------
 
 
-def _present(plan: Plan) -> Change:
+def _present(plan: Plan) -> Convert:
+    """Turns JSON that is not null into a value."""
     match plan.shape:
         case Shape.PLAIN:
             return _plain_reader(plan)
-        case Shape.SYMBOL:
-            return _symbol
+        case Shape.SYMBOL:  # Symbols of an enum may be of any type; Connect has them as text.
+            return lambda value: value if value.__class__ is str else _json_text(value)
         case Shape.TEXT:
             return _json_text
         case Shape.LIST:
-            return _list(value_reader(_part(plan.values)))
+            item, is_list = value_reader(plan.items), _only(list, "Arrays should be encoded as JSON arrays")
+            return lambda value: [item(part) for part in is_list(value)]
         case Shape.MAP:
-            return _object(value_reader(_part(plan.values)))
+            is_object = _only(dict, "Maps with string fields should be encoded as JSON objects")
+            item = value_reader(plan.items)
+            return lambda value: {key: item(part) for key, part in is_object(value).items()}
         case Shape.ENTRIES:
-            return _entries(value_reader(_part(plan.keys)), value_reader(_part(plan.values)))
+            return _entries_reader(plan)
         case Shape.STRUCT:
-            return _struct(plan)
+            return _struct_reader(plan)
         case Shape.CHOICE:
-            return _choice(plan)
+            return _choice_reader(plan)
 
 
-def _plain_reader(plan: Plan) -> Change:
+def _only(class_: type, problem: str) -> Convert:
+    """Accepts values of one class."""
+
+    def check(value: Json) -> Any:
+        if value.__class__ is not class_:
+            _refuse(problem, value)
+        return value
+
+    return check
+
+
+def _plain_reader(plan: Plan) -> Convert:
     if plan.logical is None:
-        return _integer(plan.kind) if plan.kind in LIMITS else _PLAIN_READERS[plan.kind]
+        return _integer_reader(plan.kind) if plan.kind in LIMITS else _PLAIN_READERS[plan.kind]
     if plan.logical.name is LogicalName.DECIMAL:
-        return _decimal(plan.logical.scale)
-    change, integer = from_stored(plan.logical), _integer(plan.kind)
-    return lambda value: change(integer(value))
+        return _decimal_reader(plan.logical.scale)
+    convert, integer = from_stored(plan.logical), _integer_reader(plan.kind)
+    return lambda value: convert(integer(value))
 
 
-def _struct(plan: Plan) -> Change:
+def _struct_reader(plan: Plan) -> Convert:
     fields = [(f.name, f.plan.default, f.plan.is_optional, _present(f.plan)) for f in plan.fields]
     others = plan.others
     known = frozenset(field.name for field in plan.fields) | ({others.name} if others else frozenset())
-    read_other = None if others is None else value_reader(_part(others.plan.values))
+    read_other = None if others is None else value_reader(others.plan.items)
 
-    def change(value: Json) -> Any:
+    def convert(value: Json) -> Any:
         if value.__class__ is not dict:
-            _unlike("Structs should be encoded as JSON objects", value)
+            _refuse("Structs should be encoded as JSON objects", value)
         get = value.get
         made = {}
         for name, default, is_optional, present in fields:
@@ -153,14 +168,14 @@ def _struct(plan: Plan) -> Change:
             made[others.name] = found or None
         return made
 
-    return change
+    return convert
 
 
-def _choice(plan: Plan) -> Change:
+def _choice_reader(plan: Plan) -> Convert:
     """The first schema that fits the type of the value; of several structs the one with most of its properties."""
     members = [(field.name, field.plan, _present(field.plan)) for field in plan.fields]
 
-    def change(value: Json) -> Any:
+    def convert(value: Json) -> Any:
         best, most = None, -1
         for name, member, present in members:
             if _is_of_type(member, value):
@@ -173,11 +188,11 @@ def _choice(plan: Plan) -> Change:
         name, present = best
         return {name: present(value)}
 
-    return change
+    return convert
 
 
 def _common_properties(plan: Plan, value: Json) -> int:
-    """How many properties of an object, and of objects in it, are fields of a struct; -1 where there is none."""
+    """How many properties of an object, and of objects in it, are fields of a struct; -1 if either is not one."""
     if plan.shape not in (Shape.STRUCT, Shape.CHOICE) or not isinstance(value, dict):
         return -1
     common = [(field.plan, value[field.name]) for field in plan.fields if field.name in value]
@@ -199,32 +214,15 @@ def _is_of_type(plan: Plan, value: Json) -> bool:
     return kind is (bool if plan.kind == "boolean" else str)
 
 
-def _list(item: Change) -> Change:
-    def change(value: Json) -> Any:
-        if value.__class__ is not list:
-            _unlike("Arrays should be encoded as JSON arrays", value)
-        return [item(part) for part in value]
+def _entries_reader(plan: Plan) -> Convert:
+    assert plan.keys is not None
+    keys, values = value_reader(plan.keys), value_reader(plan.items)
+    is_list = _only(list, "Maps with non-string fields should be encoded as JSON array of objects")
+    is_entry = _only(dict, "Found invalid map entry instead of object")
 
-    return change
-
-
-def _object(values: Change) -> Change:
-    def change(value: Json) -> Any:
-        if value.__class__ is not dict:
-            _unlike("Maps with string fields should be encoded as JSON objects", value)
-        return {key: values(item) for key, item in value.items()}
-
-    return change
-
-
-def _entries(keys: Change, values: Change) -> Change:
-    def change(value: Json) -> Any:
-        if value.__class__ is not list:
-            _unlike("Maps with non-string fields should be encoded as JSON array of objects", value)
+    def convert(value: Json) -> Any:
         made = {}
-        for entry in value:
-            if entry.__class__ is not dict:
-                _unlike("Found invalid map entry instead of object", entry)
+        for entry in map(is_entry, is_list(value)):
             if len(entry) != 2:
                 raise InvalidData(f"Found invalid map entry, expected length 2 but found: {len(entry)}")
             try:
@@ -233,47 +231,47 @@ def _entries(keys: Change, values: Change) -> Change:
                 raise InvalidData("the keys of a map must not be structs, lists or maps themselves") from error
         return made
 
-    return change
+    return convert
 
 
-def _decimal(scale: int) -> Change:
-    def change(value: Json) -> Any:
+def _decimal_reader(scale: int) -> Convert:
+    def convert(value: Json) -> Any:
         if value.__class__ is str:
             return decimal_of(_bytes(value), scale)
         if value.__class__ is int or value.__class__ is float:
             value = Decimal(repr(value))
         if value.__class__ is not Decimal:
-            _unlike("Invalid type for Decimal, underlying representation should be numeric or bytes", value)
+            _refuse("Invalid type for Decimal, underlying representation should be numeric or bytes", value)
         if abs(value.adjusted()) > DIGITS_MAX:
             raise InvalidData("the number has too many digits for a Decimal")
         made = rescaled(value, scale)
-        unscaled(made, scale)  # which refuses a number that has more digits
+        unscaled(made, scale)  # Refuses a number with more digits.
         return made
 
-    return change
+    return convert
 
 
-def _integer(kind: str) -> Change:
+def _integer_reader(kind: str) -> Convert:
     limit = LIMITS[kind]
 
-    def change(value: Json) -> Any:
+    def convert(value: Json) -> Any:
         if value.__class__ is not int:
-            # The size is looked at first: 1e999999999 has as many digits as a whole number.
+            # The size is checked first: as a whole number, 1e999999999 has a billion digits.
             if value.__class__ not in (float, Decimal) or not -limit <= value < limit or value != int(value):
-                _unlike(f"Invalid type for {kind}", value)
+                _refuse(f"Invalid type for {kind}", value)
             value = int(value)
         if not -limit <= value < limit:
             raise InvalidData(f"{value} is out of the range of {kind}")
         return value
 
-    return change
+    return convert
 
 
 def _floating(value: Json) -> Any:
     if value.__class__ is float:
         return value
     if value.__class__ not in (int, Decimal):
-        _unlike("Invalid type for a number", value)
+        _refuse("Invalid type for a number", value)
     try:
         number = float(value)
     except OverflowError:
@@ -283,66 +281,43 @@ def _floating(value: Json) -> Any:
     return number
 
 
-def _boolean(value: Json) -> Any:
-    if value.__class__ is not bool:
-        _unlike("Invalid type for BOOLEAN", value)
-    return value
-
-
-def _text(value: Json) -> Any:
-    if value.__class__ is not str:
-        _unlike("Invalid type for STRING", value)
-    return value
-
-
 def _json_text(value: Json) -> str:
     return encode_json(value).decode()
 
 
-def _symbol(value: Json) -> str:
-    """Symbols of an enum may be of any type; Connect knows them as text."""
-    return value if value.__class__ is str else _json_text(value)
-
-
 def _bytes(value: Json) -> bytes:
     if value.__class__ is not str:
-        _unlike("Invalid bytes field", value)
+        _refuse("Invalid bytes field", value)
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidData(f"Invalid bytes field: {error}") from error
 
 
-_PLAIN_READERS: Final[dict[str, Change]] = {
+_PLAIN_READERS: Final[dict[str, Convert]] = {
     "float32": _floating,
     "float64": _floating,
-    "boolean": _boolean,
-    "string": _text,
+    "boolean": _only(bool, "Invalid type for BOOLEAN"),
+    "string": _only(str, "Invalid type for STRING"),
     "bytes": _bytes,
 }
 
 
-def _unlike(problem: str, value: Json) -> NoReturn:
+def _refuse(problem: str, value: Json) -> NoReturn:
     raise InvalidData(f"{problem}, but found {_JSON_NAMES.get(type(value), 'NUMBER')}")
-
-
-def _part(plan: Plan | None) -> Plan:
-    if plan is None:
-        raise InvalidData("a schema of an array or a map must tell those of its parts")
-    return plan
 
 
 # --- values as documents ---------------------------------------------------------------------------------------------
 
 
 class _Makers:
-    """Makes what msgspec writes as the right JSON."""
+    """Makes values into what msgspec writes as the right JSON."""
 
     def __init__(self, has_numeric_decimals: bool) -> None:
         self._has_numeric_decimals = has_numeric_decimals
 
-    def of(self, plan: Plan) -> Change:
-        """The function for values that may be null; it returns null only where that is to be written."""
+    def of(self, plan: Plan) -> Convert:
+        """The function for values that may be null; it returns null only if that is to be written."""
         present = self._present(plan)
         default, is_optional = plan.default, plan.is_optional
 
@@ -357,26 +332,30 @@ class _Makers:
 
         return make
 
-    def _present(self, plan: Plan) -> Change:
+    def _present(self, plan: Plan) -> Convert:
         match plan.shape:
             case Shape.PLAIN:
                 return self._plain(plan)
             case Shape.SYMBOL:
                 return checks.text
             case Shape.TEXT:
-                return _parsed
+                return _parse
             case Shape.LIST:
-                return _made_list(self.of(_part(plan.values)))
+                item = self.of(plan.items)
+                return lambda value: [item(part) for part in checks.sequence(value)]
             case Shape.MAP:
-                return _made_object(self.of(_part(plan.values)))
+                values = self.of(plan.items)
+                return lambda value: {checks.text(k): values(v) for k, v in checks.mapping(value).items()}
             case Shape.ENTRIES:
-                return _made_entries(self.of(_part(plan.keys)), self.of(_part(plan.values)))
+                assert plan.keys is not None
+                key, value_ = self.of(plan.keys), self.of(plan.items)
+                return lambda value: [{KEY: key(k), VALUE: value_(v)} for k, v in checks.mapping(value).items()]
             case Shape.STRUCT:
                 return self._struct(plan)
             case Shape.CHOICE:
                 return self._choice(plan)
 
-    def _plain(self, plan: Plan) -> Change:
+    def _plain(self, plan: Plan) -> Convert:
         if plan.logical is None:
             return _finite if plan.kind in ("float32", "float64") else checks.CHECKS[plan.kind]
         if plan.logical.name is LogicalName.DECIMAL and self._has_numeric_decimals:
@@ -384,7 +363,7 @@ class _Makers:
             return lambda value: value if unscaled(value, scale) is not None else None
         return to_stored(plan.logical)
 
-    def _struct(self, plan: Plan) -> Change:
+    def _struct(self, plan: Plan) -> Convert:
         fields = [(f.name, f.plan.is_optional, f.plan.default, self._present(f.plan)) for f in plan.fields]
         others = plan.others
         write_others = None if others is None else self._present(others.plan)
@@ -405,14 +384,14 @@ class _Makers:
                         raise InvalidData(f"{name}: {error}") from error
                 elif is_optional:
                     made[name] = None
-                # What is neither optional nor there is left out: a property that the schema does not require.
+                # A property that is neither optional nor present is left out: the schema does not require it.
             if write_others is not None and others is not None and get(others.name):
                 made = {**write_others(get(others.name)), **made}
             return made
 
         return make
 
-    def _choice(self, plan: Plan) -> Change:
+    def _choice(self, plan: Plan) -> Convert:
         members = [(field.name, self._present(field.plan)) for field in plan.fields]
 
         def make(value: Any) -> Json:
@@ -427,42 +406,15 @@ class _Makers:
         return make
 
 
-def _made_list(item: Change) -> Change:
-    def make(value: Any) -> Json:
-        if not isinstance(value, list | tuple):
-            checks.refuse("an array", value)
-        return [item(part) for part in value]
-
-    return make
-
-
-def _made_object(values: Change) -> Change:
-    def make(value: Any) -> Json:
-        if not isinstance(value, dict):
-            checks.refuse("a map", value)
-        return {checks.text(key): values(item) for key, item in value.items()}
-
-    return make
-
-
-def _made_entries(keys: Change, values: Change) -> Change:
-    def make(value: Any) -> Json:
-        if not isinstance(value, dict):
-            checks.refuse("a map", value)
-        return [{KEY: keys(key), VALUE: values(item)} for key, item in value.items()]
-
-    return make
-
-
 def _finite(value: Any) -> Json:
     if not math.isfinite(checks.number(value)):
         raise InvalidData(f"{value} cannot be written as JSON, which has numbers only")
     return value
 
 
-def _parsed(value: Any) -> Json:
+def _parse(value: Any) -> Json:
     """Text that is JSON."""
     try:
         return msgspec.json.decode(checks.text(value), type=msgspec.Raw)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise InvalidData(f"the text is no JSON: {error}") from error
+        raise InvalidData(f"the text is not JSON: {error}") from error

@@ -1,8 +1,8 @@
-"""Logical types: what they are called, and their Python values as the numbers and bytes that are stored for them.
+"""Logical types: their names, and their Python values as the numbers and bytes that are stored for them.
 
-These are Kafka Connect's, which all three formats spell by Connect's names where they have no word of their own: a date
-in days, a time of day and a timestamp in milliseconds, a decimal as the two's complement of its digits. What Connect
-does not know (`timestamp-micros`, `uuid` and so on) is the plain type that is stored for it.
+These are Kafka Connect's, whose names all three formats use if they have none of their own: a date in days, a time of
+day and a timestamp in milliseconds, a decimal as the two's complement of its digits. Types that Connect does not have
+(`timestamp-micros`, `uuid` and so on) are the plain types that are stored for them.
 """
 
 import datetime as dt
@@ -52,7 +52,7 @@ def days_of(value: Any) -> int:
 
 
 def date_of(days: int) -> dt.date:
-    """The date that is so many days after 1970."""
+    """The date of a number of days since 1970."""
     try:
         return dt.date.fromordinal(days + _EPOCH_ORDINAL)
     except (ValueError, OverflowError):
@@ -67,7 +67,7 @@ def milliseconds_of_time(value: Any) -> int:
 
 
 def time_of(milliseconds: int) -> dt.time:
-    """The time of day that is so long after midnight."""
+    """The time of day of a number of milliseconds since midnight."""
     if not 0 <= milliseconds < MILLISECONDS_PER_DAY:
         allowed = f"from 0 and less than {MILLISECONDS_PER_DAY}"
         raise InvalidData(f"Time values must use a number of milliseconds {allowed}, not {milliseconds}")
@@ -86,7 +86,7 @@ def milliseconds_of(value: Any) -> int:
 
 
 def timestamp_of(milliseconds: int) -> dt.datetime:
-    """The timestamp that is so long after 1970."""
+    """The timestamp of a number of milliseconds since 1970."""
     try:
         return EPOCH + dt.timedelta(milliseconds=milliseconds)
     except OverflowError:
@@ -94,7 +94,7 @@ def timestamp_of(milliseconds: int) -> dt.datetime:
 
 
 def unscaled(value: Any, scale: int) -> int:
-    """The whole number that a decimal is without its point; its scale must be this one."""
+    """The digits of a decimal, which must have this scale, as a whole number."""
     if not isinstance(value, Decimal) or not value.is_finite():
         raise InvalidData(f"Invalid type for Decimal, expected a finite Decimal but was {type(value).__name__}")
     if not value.same_quantum(_quantum(scale)):
@@ -105,7 +105,7 @@ def unscaled(value: Any, scale: int) -> int:
 
 
 def rescaled(value: Decimal, scale: int) -> Decimal:
-    """The same number with this many digits after the point; as it is when it would not be the same."""
+    """The same number at this scale; unchanged if it would not be the same."""
     quantum = _quantum(scale)
     if value.same_quantum(quantum):
         return value
@@ -121,21 +121,21 @@ def decimal_bytes(value: Any, scale: int) -> bytes:
 
 
 def decimal_of(data: bytes, scale: int) -> Decimal:
-    """The decimal that such bytes stand for."""
+    """The decimal of such bytes."""
     if len(data) > _BYTES_MAX:
         raise InvalidData(f"A Decimal of {len(data)} bytes has more digits than {_BYTES_MAX} bytes hold")
     return _EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
 
 
 def to_stored(logical: Logical) -> Callable[[Any], Any]:
-    """What turns values of a logical type into what is stored for them; raises InvalidData."""
+    """Turns values of a logical type into what is stored for them; raises InvalidData."""
     if logical.name is LogicalName.DECIMAL:
         return lambda value: decimal_bytes(value, logical.scale)
     return _TO_STORED[logical.name]
 
 
 def from_stored(logical: Logical) -> Callable[[Any], Any]:
-    """What turns what is stored for a logical type, of the right type already, into values; raises InvalidData."""
+    """Turns what is stored for a logical type into values; raises InvalidData."""
     if logical.name is LogicalName.DECIMAL:
         return lambda data: decimal_of(data, logical.scale)
     return _FROM_STORED[logical.name]

@@ -31,8 +31,8 @@ _FAULTS = (
 class ProtobufCodec:
     """Reads and writes one message of a schema, the first one unless another is named.
 
-    The JSON view is Protobuf's own mapping, as Confluent's REST proxy has it: names in camel case, and fields that
-    are not set by their defaults where presence means nothing.
+    The JSON view is Protobuf's own mapping, as in Confluent's REST proxy: names in camel case, and the defaults of
+    fields without presence that are not set.
     """
 
     def __init__(self, schema: ProtobufSchema, *, message: str | None = None) -> None:
@@ -40,18 +40,14 @@ class ProtobufCodec:
         if name is None:
             raise UnusableSchema("the Protobuf schema has no message")
         try:
-            self._class: type[Message] = schema.message_class(name)
+            self.message_class: type[Message] = schema.message_class(name)
+            """The class of the messages that `decode` returns."""
             self.message_indexes = schema.indexes_of(name)
         except InvalidSchema as error:
             raise UnusableSchema(str(error)) from error
         self._name = name
-        self._is_well_known = name.startswith("google.protobuf.")  # some of these are no objects in JSON
+        self._is_well_known = name.startswith("google.protobuf.")  # some of these are not objects in JSON
         self._pool = schema.pool
-
-    @property
-    def message_class(self) -> type[Message]:
-        """The class of the messages that `decode` returns."""
-        return self._class
 
     def encode(self, value: Value) -> bytes:
         """The bytes of a message, of this or a generated class, or of a mapping as JSON would have it."""
@@ -67,16 +63,16 @@ class ProtobufCodec:
     def decode(self, data: bytes, start: int = 0) -> Value:
         """The message of bytes."""
         try:
-            return self._class.FromString(data[start:] if start else data)
+            return self.message_class.FromString(data[start:] if start else data)
         except _FAULTS as error:
-            raise InvalidData(f"the data is no message {self._name}: {error}") from error
+            raise InvalidData(f"the data is not a message {self._name}: {error}") from error
 
     def encode_json(self, view: JsonView) -> bytes:
         """The bytes of a message in Protobuf's JSON mapping."""
         try:
             if not isinstance(view, Mapping) and not self._is_well_known:
                 raise TypeError(f"expected an object, not {type(view).__name__}")
-            message = json_format.ParseDict(view, self._class(), descriptor_pool=self._pool)
+            message = json_format.ParseDict(view, self.message_class(), descriptor_pool=self._pool)
             return message.SerializeToString()
         except _FAULTS as error:
             raise InvalidData(f"the JSON does not fit the message {self._name}: {error}") from error

@@ -1,16 +1,15 @@
 """What messages of one Protobuf type mean to one kind of reader or writer.
 
-A plan is the message with all choices made that the format leaves open: what a field that is not set is, how a oneof
-appears, which messages are dates, times, decimals or plain values. Python values are read and written by
-`protobuf_values`, Arrow columns by `arrow.protobuf_reading` and `arrow.protobuf_writing`.
+A plan is the message with all choices made that the format leaves open: the value of a field that is not set, how a
+oneof appears, which messages are dates, times, decimals or plain values. `protobuf_values` reads and writes Python
+values by it, `arrow.protobuf_reading` and `arrow.protobuf_writing` Arrow columns.
 
-By default it is what Kafka Connect makes of messages with its default options: a oneof is a struct called after it and
-its number, with a field for each member, before all other fields. Messages, `optional` fields and members of a oneof
-are null when they are not set; all else is what Protobuf says it is then.
+The defaults are those of Kafka Connect: a oneof is a struct called after it and its number, with a field for each
+member, before all other fields. Messages, `optional` fields and members of a oneof are null if they are not set; all
+other fields have Protobuf's default then.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -33,9 +32,9 @@ WRAPPERS: Final = frozenset(
     f"google.protobuf.{name}Value"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Messages that hold one plain value, so that there can be none."""
+"""Messages that hold one plain value, so that it can be null."""
 UNSIGNED: Final = frozenset({FieldDescriptor.TYPE_UINT64, FieldDescriptor.TYPE_FIXED64})
-"""Numbers that Java, and so Connect, has with a sign."""
+"""Numbers that have a sign in Java, and so in Connect."""
 
 _KINDS: Final = {
     FieldDescriptor.TYPE_INT32: "int32",
@@ -64,12 +63,12 @@ class Choices(NamedTuple):
     flattens_oneofs: bool = False
     """Whether members of a oneof are fields of the message, without a struct around them."""
     numbers_oneofs: bool = True
-    """Whether a oneof is called by its name and its number."""
+    """Whether the name of a oneof includes its number."""
     has_enums_as_numbers: bool = False
     has_proto2_nulls: bool = True
-    """Whether `optional` fields of proto2 that are not set are null, not their defaults."""
+    """Whether `optional` fields of proto2 that are not set are null, rather than their defaults."""
     has_empty_messages: bool = False
-    """Whether messages that are not set are structs of defaults, not null."""
+    """Whether messages that are not set are structs of defaults, rather than null."""
     unwraps_fields: bool = False
     """Whether a field that is a message with one value is that value."""
     unwraps_root: bool = True
@@ -77,7 +76,7 @@ class Choices(NamedTuple):
 
 
 class Scalar(msgspec.Struct, eq=False):
-    """A plain value: how it is stored, and what it is, in Connect's words."""
+    """A plain value: how it is stored, and Connect's name of its type."""
 
     type: int
     kind: str
@@ -119,7 +118,7 @@ class MapPlan(msgspec.Struct, eq=False):
 
     @property
     def is_declared(self) -> bool:
-        """Whether it was declared as a map, and does not only look like one."""
+        """Whether it was declared as a map, rather than only looking like one."""
         return bool(self.entry.GetOptions().map_entry)
 
 
@@ -127,13 +126,13 @@ class Member(msgspec.Struct, eq=False):
     """A field of a message."""
 
     name: str
-    """What it is called in values."""
+    """Its name in values."""
     field: FieldDescriptor
     plan: "Plan"
     is_nullable: bool
-    """Whether it is null when it is not set."""
+    """Whether it is null if it is not set."""
     default: Any = None
-    """What is written for null."""
+    """The value to write for null."""
 
 
 class OneofPlan(msgspec.Struct, eq=False):
@@ -163,34 +162,26 @@ class Meaning:
 
     def of(self, message: Descriptor) -> MessagePlan | WrapperPlan:
         """The plan of a message that is a whole record."""
-        if self._choices.unwraps_root and message.full_name in WRAPPERS:
-            return self._wrapper(message)
-        return self._message(message)
+        return self._message(message, unwraps=self._choices.unwraps_root)
 
-    def _wrapper(self, message: Descriptor) -> WrapperPlan:
-        return WrapperPlan(message, self._single(message.fields_by_name[VALUE]))
-
-    def _message(self, message: Descriptor) -> MessagePlan:
-        presence = _Presence(message, self._choices)
-        parts: list[Member | OneofPlan] = []
-        with self._opened(message):
-            for oneof in message.oneofs:
-                members = [self._member(f, presence) for f in oneof.fields if presence.oneof(f) is not None]
-                if self._choices.flattens_oneofs:
-                    parts += members
-                elif members:
-                    name = f"{oneof.name}_{oneof.index}" if self._choices.numbers_oneofs else str(oneof.name)
-                    parts.append(OneofPlan(name, oneof, members))
-            parts += [self._member(field, presence) for field in message.fields if presence.oneof(field) is None]
-        return MessagePlan(message, parts)
-
-    @contextmanager
-    def _opened(self, message: Descriptor) -> Iterator[None]:
+    def _message(self, message: Descriptor, *, unwraps: bool) -> MessagePlan | WrapperPlan:
+        if unwraps and message.full_name in WRAPPERS:
+            return WrapperPlan(message, self._single(message.fields_by_name[VALUE]))
         if message.full_name in self._open:
             raise UnusableSchema(f"the Protobuf schema is recursive: the message {message.full_name} holds itself")
         self._open.add(message.full_name)
-        yield
+        presence = _Presence(message, self._choices)
+        parts: list[Member | OneofPlan] = []
+        for oneof in message.oneofs:
+            members = [self._member(f, presence) for f in oneof.fields if presence.oneof(f) is not None]
+            if self._choices.flattens_oneofs:
+                parts += members
+            elif members:
+                name = f"{oneof.name}_{oneof.index}" if self._choices.numbers_oneofs else str(oneof.name)
+                parts.append(OneofPlan(name, oneof, members))
+        parts += [self._member(field, presence) for field in message.fields if presence.oneof(field) is None]
         self._open.remove(message.full_name)
+        return MessagePlan(message, parts)
 
     def _member(self, field: FieldDescriptor, presence: "_Presence") -> Member:
         return Member(str(field.name), field, self._field(field), presence.is_null_when_unset(field))
@@ -215,13 +206,11 @@ class Meaning:
         if message.full_name in LOGICAL_MESSAGES:
             name = LOGICAL_MESSAGES[message.full_name]
             return LogicalPlan(message, _decimal(field) if name is LogicalName.DECIMAL else Logical(name))
-        if self._choices.unwraps_fields and message.full_name in WRAPPERS:
-            return self._wrapper(message)
-        return self._message(message)
+        return self._message(message, unwraps=self._choices.unwraps_fields)
 
 
 class _Presence:
-    """Which fields of a message can be told from not being there."""
+    """Which fields of a message can be told apart from fields that are not set."""
 
     def __init__(self, message: Descriptor, choices: Choices) -> None:
         proto, file = DescriptorProto(), FileDescriptorProto()
@@ -236,7 +225,7 @@ class _Presence:
         return None if field.name in self._optional else field.containing_oneof
 
     def is_null_when_unset(self, field: FieldDescriptor) -> bool:
-        """Whether null, and not a default, is what a field that is not set has."""
+        """Whether a field that is not set is null, rather than its default."""
         if field.is_repeated:
             return False
         if field.message_type is not None:
@@ -256,7 +245,7 @@ def has_optional_keyword(field: FieldDescriptor) -> bool:
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Whether a field holds entries of a map, be they declared as such or only look so."""
+    """Whether a field holds entries of a map, declared as such or only looking like one."""
     entry = field.message_type
     if entry is None or not field.is_repeated or not entry.name.endswith(_ENTRY):
         return False
@@ -270,7 +259,7 @@ def field_parameters(field: FieldDescriptor) -> Mapping[str, str]:
         extension: Any = message.file.pool.FindExtensionByName("confluent.field_meta")
     except KeyError:
         return {}
-    # The options are of a class that does not know the extension, which is one of this schema's own pool.
+    # The class of the options does not know the extension, which belongs to this schema's own pool.
     options = GetMessageClass(extension.containing_type).FromString(field.GetOptions().SerializeToString())
     meta: Any = options.Extensions[extension]
     return dict(meta.params)

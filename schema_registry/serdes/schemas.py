@@ -1,4 +1,4 @@
-"""From a schema's text to what reads and writes its data."""
+"""Schemas of a registry, parsed."""
 
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
@@ -13,9 +13,9 @@ ParsedSchema = AvroSchema | JsonSchema | ProtobufSchema
 
 
 def parse(definition: SchemaDefinition, client: RegistryClient) -> ParsedSchema:
-    """The schema with its references, which may be asked for; raises UnusableSchema.
+    """The schema with its references, which the client may have to fetch; raises UnusableSchema.
 
-    What a registry accepted once is not judged again: only what it means is asked.
+    A schema that a registry has accepted is not checked again.
     """
     references = client.references(definition)
     try:

@@ -1,4 +1,4 @@
-"""Values as bytes of a topic, with the schema that they are written by."""
+"""Values as records of a topic, with the schema that they are written with."""
 
 from google.protobuf.message import Message
 
@@ -27,17 +27,17 @@ class Writer:
         self.codec = codec
         self._indexes = codec.message_indexes if isinstance(codec, ProtobufCodec) else None
         self.prefix = id_prefix(registered.id or 0, self._indexes)
-        """What stands before the data where the id is there."""
+        """The bytes before the data if the id is there."""
 
     def header(self, *, is_key: bool) -> Header:
-        """What names the schema where a header does."""
+        """The header that names the schema."""
         if self.registered.guid is None:
-            raise UnusableSchema("the registry tells no guids, so headers cannot name a schema")
+            raise UnusableSchema("the registry does not return guids, so headers cannot name a schema")
         return header_name(is_key=is_key), guid_header(self.registered.guid, self._indexes)
 
 
 def writer_by(registered: RegisteredSchema, client: RegistryClient, *, message: str | None = None) -> Writer:
-    """What writes data by a schema that a registry has, whichever subject it is under; refuses rules for writers."""
+    """The writer of a registered schema, under whichever subject; refuses schemas with rules for writers."""
     schema = parse(_without_rules(registered).definition, client)
     return Writer(registered, schema, _codec(schema, message))
 
@@ -45,9 +45,9 @@ def writer_by(registered: RegisteredSchema, client: RegistryClient, *, message: 
 class Serializer:
     """Writes keys and values of any topic; raises SerdeError, or ClientError where the registry must be asked.
 
-    Only the first record of a topic and schema asks the registry. `definition` is the schema to write by; a call may
-    name another. Rules that a schema brings along (encryption and the like) are not carried out, so nothing is written
-    by the latest schema of a subject if that asks for them. Safe for any number of threads.
+    Only the first record of a topic and schema asks the registry. `definition` is the schema to write with; a call may
+    pass another. Rules of a schema (encryption and the like) are not supported, so the latest schema of a subject is
+    refused if it has any for writers. Safe for any number of threads.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Serializer:
         headers: list[Header] | None = None,
         definition: SchemaDefinition | None = None,
     ) -> bytes | None:
-        """The bytes of a key or value; None stays None. Where headers name the schema, `headers` gets one more."""
+        """The bytes of a key or value; None stays None. If headers name the schema, one is added to `headers`."""
         if value is None:
             return None
         message = value.DESCRIPTOR.full_name if isinstance(value, Message) else None
@@ -93,7 +93,7 @@ class Serializer:
         headers: list[Header] | None = None,
         definition: SchemaDefinition | None = None,
     ) -> bytes:
-        """The same from JSON; null is a value like any other here, so that who asks decides what it means."""
+        """The same from JSON; null is a value like any other, so that the caller decides what it means."""
         writer = self.writer(topic, is_key=is_key, definition=definition)
         return self._framed(writer, writer.codec.encode_json(view), is_key, headers)
 
@@ -116,7 +116,7 @@ class Serializer:
         definition: SchemaDefinition | None = None,
         message: str | None = None,
     ) -> Writer:
-        """What writes data, or a certain Protobuf message, to a topic; for many records, hold on to it."""
+        """The writer of data, or of one Protobuf message, for a topic; keep it for many records."""
         target = self._target(topic, is_key, definition, message)
         return self._writers.get(target) or self._writers.put(target, self._new_writer(target))
 
@@ -127,7 +127,7 @@ class Serializer:
         if self._settings.id_place is IdPlace.PREFIX:
             return writer.prefix + data
         if headers is None:
-            raise UnusableSchema("the schema shall be named in a header, but the record has no headers to add it to")
+            raise UnusableSchema("a header should name the schema, but the record has no headers to add it to")
         headers.append(writer.header(is_key=is_key))
         return data
 
@@ -135,7 +135,7 @@ class Serializer:
         _, _, definition, message = target
         schema = None if definition is None else parse(definition, self._client)
         registered = self._registered(target, schema)
-        # The registry may have another text for the schema that was given, but not another meaning.
+        # The registry may have another text for the given schema, but not another meaning.
         is_given = not self._settings.use_latest_version and self._settings.schema_id is None
         if schema is None or not is_given:
             schema = parse(registered.definition, self._client)
@@ -151,7 +151,7 @@ class Serializer:
         if settings.use_latest_version:
             return _without_rules(self._client.latest(subject))
         if definition is None:
-            raise UnusableSchema(f"no schema was given to write {subject} by, nor is the latest one to be used")
+            raise UnusableSchema(f"there is no schema to write {subject} with, and the latest one is not to be used")
         if settings.auto_register:
             registered = self._client.register(subject, definition, normalize=settings.normalize)
             if settings.id_place is IdPlace.PREFIX or registered.guid is not None:
@@ -172,7 +172,7 @@ def _codec(schema: ParsedSchema, message: str | None) -> Codec:
 
 
 def _without_rules(registered: RegisteredSchema) -> RegisteredSchema:
-    """Refuse a schema whose data must be changed or checked before it is written: silence could leak secrets."""
+    """Refuse a schema whose data must be changed or checked before it is written: ignoring that could leak secrets."""
     rules = registered.rule_set or {}
     for rule in [*(rules.get("domainRules") or ()), *(rules.get("encodingRules") or ())]:
         if not rule.get("disabled") and rule.get("mode") in ("WRITE", "WRITEREAD"):

@@ -1,4 +1,4 @@
-"""How records are written, in the names that Confluent's serializers and converters use."""
+"""How records are written, under the names of Confluent's serializers and converters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,30 +20,30 @@ class IdPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerializerSettings:
-    """How schemas get to the registry, and how records name them; Confluent's key is behind each."""
+    """How schemas are registered, and how records name them; Confluent's key is below each."""
 
     strategy: SubjectNameStrategy = SubjectNameStrategy.TOPIC_NAME
     """`key.subject.name.strategy`, `value.subject.name.strategy`"""
     auto_register: bool = True
-    """`auto.register.schemas`: register what is not there; otherwise it must be there."""
+    """`auto.register.schemas`: register schemas that are missing; otherwise they are errors."""
     use_latest_version: bool = False
-    """`use.latest.version`: write by the subject's latest schema, whatever schema was given."""
+    """`use.latest.version`: write with the subject's latest schema, whatever schema was given."""
     schema_id: int | None = None
-    """`use.schema.id`: write by this schema, whatever schema was given."""
+    """`use.schema.id`: write with this schema, whatever schema was given."""
     normalize: bool = False
     """`normalize.schemas`"""
     id_place: IdPlace = IdPlace.PREFIX
     """`key.schema.id.serializer`, `value.schema.id.serializer`"""
     message: str | None = None
-    """The full name of the Protobuf message to write; the schema's first one when it is not given."""
+    """The full name of the Protobuf message to write; by default the first one of the schema."""
 
 
 def parse(
     properties: Mapping[str, object], *, is_key: bool = False
 ) -> tuple[RegistryClientSettings, SerializerSettings]:
-    """Read what serializers of keys or of values are told: where the registry is, and how they use it.
+    """Read the settings of a serializer of keys or of values, and of its registry client.
 
-    Keys that begin with `key.` or `value.` count for the one alone; unknown keys are refused.
+    Keys that begin with `key.` or `value.` apply to that side only; unknown keys are refused.
     """
     values: dict[str, Any] = {}
     others: dict[str, object] = {}
@@ -70,7 +70,7 @@ def _schema_id(key: str, value: object) -> int | None:
     if text == "-1":  # Confluent's default
         return None
     if not text.isascii() or not text.isdigit() or int(text) >= 1 << 32:
-        raise InvalidSettings(f"{key} must be a schema's id, not {value!r}")
+        raise InvalidSettings(f"{key} must be a schema id, not {value!r}")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""Under which subject a record's schema is registered, by Confluent's strategies."""
+"""The subject that a record's schema is registered under, by Confluent's strategies."""
 
 from enum import StrEnum
 
@@ -27,7 +27,7 @@ class SubjectNameStrategy(StrEnum):
 
     @property
     def needs_record_name(self) -> bool:
-        """Whether a subject can only be told once the schema is known."""
+        """Whether the subject depends on the schema."""
         return self is not SubjectNameStrategy.TOPIC_NAME
 
     def subject(self, topic: str, *, is_key: bool = False, record_name: str | None = None) -> str:

@@ -1,7 +1,7 @@
-"""Types of the values in Spark tables: Arrow's and Spark's names for them, and which changes lose nothing.
+"""Types of the values in Spark tables: Arrow's and Spark's names for them, and lossless changes.
 
 Tables hold bool, int8/16/32/64, float, double, decimal(p<=38, s), string, binary, date, timestamp(us, UTC), list,
-map<string, …> and struct, and every column and field may be null. Time of day is text, there is no such type in Spark.
+map<string, …> and struct; all columns and fields may be null. A time of day is text, because Spark has no such type.
 """
 
 import re
@@ -16,7 +16,7 @@ from schema_registry.serdes.arrow.types import PRECISION_MAX, TIME, TIMESTAMP
 from streams.errors import SchemaConflict
 
 Change = Literal["add", "widen"]
-"""What may happen to a table's columns: columns and fields are added, types grow without loss."""
+"""How a table's columns may change: columns and fields are added, types are widened without loss."""
 
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _DDL: Final[dict[pa.DataType, str]] = {
@@ -58,7 +58,7 @@ _WIDENED: Final[dict[pa.DataType, pa.DataType]] = {
 
 
 def stored_type(given: pa.DataType) -> pa.DataType:
-    """The type in which a table keeps values of an Arrow type; TypeError when there is none."""
+    """The type in which a table stores values of an Arrow type; TypeError if there is none."""
     if given in _DDL:
         return given
     if given in _WIDENED:
@@ -70,7 +70,7 @@ def stored_type(given: pa.DataType) -> pa.DataType:
 
 @lru_cache(maxsize=1000)
 def table_type(decoded: pa.DataType) -> pa.DataType:
-    """The type in which a table keeps what was decoded by a schema: times of day are text, decimals have 38 digits."""
+    """The type in which a table stores decoded data: times of day are text, decimals have 38 digits."""
     if pa.types.is_time(decoded):
         return pa.string()
     if pa.types.is_decimal256(decoded):
@@ -84,17 +84,17 @@ def table_type(decoded: pa.DataType) -> pa.DataType:
 
 
 def table_array(decoded: pa.Array) -> pa.Array:
-    """What was decoded by a schema, as tables keep it."""
+    """Decoded data as tables store it."""
     return _conformed_array(decoded, table_type(decoded.type))
 
 
 def stored_schema(given: pa.Schema) -> pa.Schema:
-    """The columns in which a table keeps rows of an Arrow schema, without its metadata."""
+    """The columns in which a table stores rows of an Arrow schema, without its metadata."""
     return pa.schema([pa.field(field.name, stored_type(field.type)) for field in given])
 
 
 def ddl_type(stored: pa.DataType) -> str:
-    """A stored type as Spark's SQL writes it."""
+    """A stored type in Spark's SQL."""
     if stored in _DDL:
         return _DDL[stored]
     if pa.types.is_decimal(stored):
@@ -109,26 +109,26 @@ def ddl_type(stored: pa.DataType) -> str:
 
 
 def arrow_type(ddl: str) -> pa.DataType:
-    """The stored type of a type of Spark's SQL; TypeError when tables have no such type."""
+    """The stored type of a type in Spark's SQL; TypeError if tables have no such type."""
     tokens = [token.strip() for token in _DDL_TOKEN.findall(ddl)]
-    kind = _parsed(tokens := [token for token in tokens if token])
+    kind = _parse(tokens := [token for token in tokens if token])
     if tokens:
         raise TypeError(f"Spark's type {ddl} is not understood at {tokens[0]!r}")
     return kind
 
 
 def ddl_columns(schema: pa.Schema) -> str:
-    """Columns as they stand in CREATE TABLE."""
+    """Columns as in CREATE TABLE."""
     return ", ".join(f"{quoted(field.name)} {ddl_type(field.type)}" for field in schema)
 
 
 def quoted(name: str) -> str:
-    """A name as it stands in Spark's SQL."""
+    """A name in Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def merged_type(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
-    """The narrowest stored type that holds every value of both without loss; None when there is none."""
+    """The narrowest stored type that holds every value of both without loss; None if there is none."""
     if has == given or pa.types.is_null(given):
         return has
     if pa.types.is_null(has):
@@ -136,12 +136,14 @@ def merged_type(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
     if _is_number(has) and _is_number(given):
         return _merged_numbers(has, given)
     if pa.types.is_decimal(has) and pa.types.is_decimal(given):
-        return _merged_decimals(has, given)
+        scale = max(has.scale, given.scale)
+        digits = max(has.precision - has.scale, given.precision - given.scale) + scale
+        return pa.decimal128(digits, scale) if digits <= PRECISION_MAX else None
     return _merged_nested(has, given)
 
 
 def merged_schema(table: str, has: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """Columns that hold the rows of both, those of `has` first; SchemaConflict when there are none."""
+    """Columns that hold the rows of both, those of `has` first; SchemaConflict if there are none."""
     check_names(table, given)
     known = {field.name.lower(): field for field in has}
     types = {field.name: field.type for field in has}
@@ -157,77 +159,78 @@ def merged_schema(table: str, has: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def changes(has: pa.Schema, then: pa.Schema) -> frozenset[Change]:
-    """What happens to a table that becomes what `merged_schema` said."""
+    """How a table changes that gets the columns of `merged_schema`."""
     return frozenset(_changes(pa.struct(list(has)), pa.struct(list(then))))
 
 
 def check_names(table: str, schema: pa.Schema) -> None:
-    """SchemaConflict when two columns or two fields of a struct differ in nothing but case."""
+    """SchemaConflict if the names of two columns or two fields of a struct differ only in case."""
     _check_names(table, "", schema)
 
 
 def without_nulls(schema: pa.Schema) -> pa.Schema:
-    """The columns and fields whose type is known already."""
+    """The columns and fields whose type is known."""
     kept = [(field.name, _known(field.type)) for field in schema]
     return pa.schema([pa.field(name, kind) for name, kind in kept if kind is not None])
 
 
 def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows in exactly these columns: values widened, what is missing null, what is not asked for left out."""
+    """Rows in exactly these columns: values are widened, missing columns null, other columns left out."""
     columns = []
     for field in schema:
         index = rows.schema.get_field_index(field.name)
         if index < 0:
             columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
         else:
-            columns.append(_conformed_column(rows.column(index), field.type))
+            chunks = [_conformed_array(chunk, field.type) for chunk in rows.column(index).chunks]
+            columns.append(pa.chunked_array(chunks, field.type))
     return pa.table(columns, schema=schema) if columns else rows.select([])
 
 
-def _parsed(tokens: list[str]) -> pa.DataType:
+def _parse(tokens: list[str]) -> pa.DataType:
     if not tokens:
-        raise TypeError("A type of Spark's is missing")
+        raise TypeError("A type is missing")
     name = tokens.pop(0).lower()
     match name:
         case "array":
-            (element,) = _parsed_between(tokens, 1)
+            (element,) = _parse_between(tokens, 1)
             return list_of(element)
         case "map":
-            key, value = _parsed_between(tokens, 2)
+            key, value = _parse_between(tokens, 2)
             return stored_type(pa.map_(key, value))
         case "struct":
-            return pa.struct(list(_parsed_fields(tokens)))
+            return pa.struct(list(_parse_fields(tokens)))
         case "decimal" | "dec" | "numeric":
-            return _parsed_decimal(tokens)
+            return _parse_decimal(tokens)
         case _ if name in _ARROW:
             return _ARROW[name]
         case _:
             raise TypeError(f"Tables have no type {name}")
 
 
-def _parsed_between(tokens: list[str], count: int) -> list[pa.DataType]:
+def _parse_between(tokens: list[str], count: int) -> list[pa.DataType]:
     _expect(tokens, "<")
     kinds = []
     for index in range(count):
         if index:
             _expect(tokens, ",")
-        kinds.append(_parsed(tokens))
+        kinds.append(_parse(tokens))
     _expect(tokens, ">")
     return kinds
 
 
-def _parsed_fields(tokens: list[str]) -> Iterator[pa.Field]:
+def _parse_fields(tokens: list[str]) -> Iterator[pa.Field]:
     _expect(tokens, "<")
     while tokens and tokens[0] != ">":
         name = tokens.pop(0)
         _expect(tokens, ":")
-        yield pa.field(name[1:-1].replace("``", "`") if name.startswith("`") else name, _parsed(tokens))
+        yield pa.field(name[1:-1].replace("``", "`") if name.startswith("`") else name, _parse(tokens))
         if tokens and tokens[0] == ",":
             tokens.pop(0)
     _expect(tokens, ">")
 
 
-def _parsed_decimal(tokens: list[str]) -> pa.DataType:
+def _parse_decimal(tokens: list[str]) -> pa.DataType:
     if not tokens or tokens[0] != "(":
         return pa.decimal128(10, 0)
     _expect(tokens, "(")
@@ -241,7 +244,7 @@ def _parsed_decimal(tokens: list[str]) -> pa.DataType:
 
 def _expect(tokens: list[str], wanted: str) -> None:
     if not tokens or tokens.pop(0) != wanted:
-        raise TypeError(f"A type of Spark's lacks {wanted!r}")
+        raise TypeError(f"A type lacks {wanted!r}")
 
 
 def _changes(has: pa.DataType, then: pa.DataType) -> Iterator[Change]:
@@ -292,12 +295,12 @@ def _stored_nested(given: pa.DataType) -> pa.DataType:
 
 
 def list_of(element: pa.DataType) -> pa.DataType:
-    """A list as tables hold it; the element's name is parquet's."""
+    """A list as in tables; the element has Parquet's name."""
     return pa.list_(pa.field("element", element))
 
 
 def map_of(value: pa.DataType) -> pa.DataType:
-    """A map from text as tables hold it."""
+    """A map with text keys as in tables."""
     return pa.map_(pa.string(), pa.field("value", value))
 
 
@@ -315,12 +318,6 @@ def _merged_numbers(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
     if pa.float64() in (has, given) or pa.int32() in integers:
         return pa.float64()
     return pa.float32()
-
-
-def _merged_decimals(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
-    scale = max(has.scale, given.scale)
-    digits = max(has.precision - has.scale, given.precision - given.scale) + scale
-    return pa.decimal128(digits, scale) if digits <= PRECISION_MAX else None
 
 
 def _merged_nested(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
@@ -367,7 +364,7 @@ def _check_type_names(table: str, path: str, kind: pa.DataType) -> None:
 
 
 def _known(kind: pa.DataType) -> pa.DataType | None:
-    """A type without what is null in it; None when nothing is left."""
+    """A type without its null parts; None if nothing is left."""
     if pa.types.is_null(kind):
         return None
     if pa.types.is_list(kind):
@@ -381,12 +378,6 @@ def _known(kind: pa.DataType) -> pa.DataType | None:
         fields = [pa.field(name, inner) for name, inner in kept if inner is not None]
         return pa.struct(fields) if fields else None
     return kind
-
-
-def _conformed_column(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if values.type == kind:
-        return values
-    return pa.chunked_array([_conformed_array(chunk, kind) for chunk in values.chunks], kind)
 
 
 def _conformed_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -409,7 +400,7 @@ def _conformed_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _time_texts(values: pa.Array) -> pa.Array:
-    """Times of day as Python's `isoformat` writes them."""
+    """Times of day as written by Python's `isoformat`."""
     milliseconds = values.view(pa.int32())
     seconds, fractions = _time_tables()
     whole = pc.divide(milliseconds, 1000)
@@ -430,16 +421,13 @@ def _conformed_struct(values: pa.Array, kind: pa.DataType) -> pa.Array:
         index = values.type.get_field_index(field.name)
         known = values.field(index) if index >= 0 else pa.nulls(len(values), pa.null())
         children.append(_conformed_array(known, field.type))
-    return pa.StructArray.from_arrays(children, fields=list(kind), mask=_mask(values))
+    mask = values.is_null() if values.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
 
 
 def _same_shape(values: pa.Array, kind: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or map with other elements: what is null and where each begins stays, slices included."""
+    """A list or map with other elements, but the same nulls and offsets, slices included."""
     return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], offset=values.offset, children=[child])
-
-
-def _mask(values: pa.Array) -> pa.Array | None:
-    return values.is_null() if values.null_count else None
 
 
 def names(fields: Iterable[pa.Field]) -> Sequence[str]:

@@ -33,7 +33,7 @@ from connect.converters.avro.converter import AvroConverter
 from connect.converters.json_schema.converter import JsonSchemaConverter
 from connect.converters.protobuf.converter import ProtobufConverter
 from schema_registry.client.registry_client import RegistryClient
-from schema_registry.serdes.arrow.schemas import column_reader, column_writer, framed
+from schema_registry.serdes.arrow.schemas import add_prefix, column_reader, column_writer
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.serializer import writer_by
 from schema_registry.serdes.settings import parse
@@ -107,7 +107,7 @@ def _format(name: str, url: str, count: int) -> Iterator[Row]:
     decoder.close()
     rows = column_reader(schema_of_data).read(pa.array([data[start:] for data in records], pa.binary())).data
     columns = column_writer(schema_of_data)
-    yield _row(f"{label}: Arrow to bytes", lambda: framed(columns.write(rows), writer.prefix), count)
+    yield _row(f"{label}: Arrow to bytes", lambda: add_prefix(columns.write(rows), writer.prefix), count)
 
 
 def _row(what: str, action: Callable[[], object], count: int) -> Row:

@@ -1,4 +1,4 @@
-"""Options of the Avro converter, and the names by which Confluent's tells in Avro what only Connect knows."""
+"""Options of the Avro converter, and the names that Confluent's uses in Avro schemas for what only Connect has."""
 
 from typing import Final
 
@@ -43,7 +43,7 @@ class AvroConfig(RegistryConfig):
     """Options of the Avro converter."""
 
     enhanced_avro_schema_support: bool = option(BOOLEAN, default=False)
-    """Write enums as enums again, and tell branches of unions by their full names."""
+    """Write enums as enums again, and call branches of unions by their full names."""
     connect_meta_data: bool = option(BOOLEAN, default=True)
     """Keep names, versions, defaults and parameters of Connect in Avro schemas, as `connect.…`."""
     scrub_invalid_names: bool = option(BOOLEAN, default=False)
@@ -53,10 +53,10 @@ class AvroConfig(RegistryConfig):
     flatten_singleton_unions: bool = option(BOOLEAN, default=True)
     """Read a union of one type as that type."""
     discard_type_doc_default: bool = option(BOOLEAN, default=False)
-    """Take documentation from fields; parameters tell neither that of types nor whether defaults are Avro's own."""
+    """Take documentation from fields; parameters have neither that of types nor whether defaults are Avro's own."""
 
     def scrub(self, name: str) -> str:
-        """A name of a field or type as Avro shall have it."""
+        """The name of a field or type in Avro."""
         return scrubbed(name) if self.scrub_invalid_names else name
 
     def split(self, full_name: str) -> tuple[str | None, str]:
@@ -70,7 +70,7 @@ class AvroConfig(RegistryConfig):
         return keys is not None and keys.type is Type.STRING and (not keys.optional or self.allow_optional_map_keys)
 
     def branch_name(self, branch: AvroType, index: int) -> str:
-        """What the field of a union's struct is called that stands for a branch."""
+        """The name of a branch's field in the struct of a union."""
         if self.generalized_sum_type_support:
             return f"{GENERAL_UNION_PREFIX}field_{index}"
         if isinstance(branch, Record | Enum | Fixed):
@@ -79,5 +79,5 @@ class AvroConfig(RegistryConfig):
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether a STRUCT stands for a union of several types."""
+    """Whether a STRUCT represents a union of several types."""
     return schema.type is Type.STRUCT and (schema.name == UNION or GENERAL_UNION in schema.parameters)

@@ -27,19 +27,18 @@ class AvroConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """What reads data of a schema."""
-        parsed, registered = self.registry.found(frame.schema)
+        found = self.deserializer.reader(frame.schema)
+        parsed = found.schema
         if not isinstance(parsed, AvroSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Avro")
-        version = self.registry.version(topic, registered, name=parsed.name)
+        version = self.version(topic, found.registered, name=parsed.name)
         schema = to_connect_schema(parsed.root, self.config, version=version)
         return Reading(schema, reading(parsed.root, schema, self.config)), frame.start
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """What writes values of a schema."""
         definition = SchemaDefinition(from_connect_schema(schema, self.config))
-        writer = self.registry.writer(topic, definition)
+        writer = self.writer(topic, definition)
         if not isinstance(writer.schema, AvroSchema):
             raise UnusableSchema(f"the schema to write by is of {writer.schema.schema_type}, not Avro")
         if schema is None:
@@ -49,7 +48,7 @@ class AvroConverter(RegistryConverter):
 
     @override
     def null(self, topic: str, schema: Schema | None) -> bytes | None:
-        """Null is a tombstone, unless its schema does not allow it."""
+        """Null is a tombstone, unless the schema does not allow it."""
         if schema is not None and not schema.optional:
             raise DataError(
                 f"Failed to serialize Avro data from topic {topic}: Found null value for non-optional schema"

@@ -1,4 +1,4 @@
-"""Defaults of fields, as Avro's JSON has them."""
+"""Defaults of fields, in Avro's JSON."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ Json = Any
 
 
 def default_from_avro(type_: AvroType, schema: Schema, default: Json) -> Value:
-    """The default of an Avro field or `connect.default` as a Connect value; None where it makes no sense."""
+    """The default of an Avro field or `connect.default` as a Connect value; None if it makes no sense."""
     try:
         return _from_json(type_, schema, default)
     except (AttributeError, DataError, KeyError, TypeError, ValueError):
-        return None  # Confluent's converter goes on without it, too.
+        return None  # Confluent's converter ignores it, too.
 
 
 def default_to_avro(schema: Schema, value: Value, config: AvroConfig) -> Json:
@@ -59,8 +59,12 @@ def _from_json(type_: AvroType, schema: Schema, value: Json) -> Value:
         case Record():
             parts = {field.name: field.type for field in type_.fields}
             return {f.name: _from_json(parts[f.name], f.schema, value.get(f.name)) for f in schema.fields}
-        case Array() if schema.type is Type.MAP:
-            return _entries(type_, schema, value)
+        case Array(items=Record() as entry) if schema.key_schema is not None and schema.value_schema is not None:
+            parts = {field.name: field.type for field in entry.fields}
+            pairs = [(item[names.KEY], item[names.VALUE]) if isinstance(item, dict) else item for item in value]
+            keys = [_from_json(parts[names.KEY], schema.key_schema, key) for key, _ in pairs]
+            values = [_from_json(parts[names.VALUE], schema.value_schema, item) for _, item in pairs]
+            return dict(zip(keys, values, strict=True))
         case Array() if schema.value_schema is not None:
             items = schema.value_schema
             return [_from_json(type_.items, items, item) for item in value]
@@ -71,22 +75,10 @@ def _from_json(type_: AvroType, schema: Schema, value: Json) -> Value:
             return _plain(schema, value)
 
 
-def _entries(type_: Array, schema: Schema, value: Json) -> Value:
-    assert isinstance(type_.items, Record)
-    parts = {field.name: field.type for field in type_.items.fields}
-    assert schema.key_schema is not None
-    assert schema.value_schema is not None
-    pairs = [(item[names.KEY], item[names.VALUE]) if isinstance(item, dict) else item for item in value]
-    return {
-        _from_json(parts[names.KEY], schema.key_schema, key): _from_json(parts[names.VALUE], schema.value_schema, item)
-        for key, item in pairs
-    }
-
-
 def _plain(schema: Schema, value: Json) -> Value:
     wanted = _JSON_TYPES[schema.type]
     if isinstance(value, bool) is not (wanted is bool) or not isinstance(value, wanted):
-        raise DataError(f"{value!r} is no default of {schema.type}")
+        raise DataError(f"{value!r} is not a default of {schema.type}")
     if schema.type is Type.BYTES:
         value = value.encode("latin-1")
     elif schema.type in (Type.FLOAT32, Type.FLOAT64):

@@ -1,5 +1,5 @@
-"""Schemas of Connect as schemas of Avro, property by property in the order in which Confluent's converter writes them:
-the registry then gives both the same id."""
+"""Connect schemas as Avro schemas, property by property in the order in which Confluent's converter writes them: the
+registry then gives both the same id."""
 
 import json
 from typing import Any, Final
@@ -14,7 +14,7 @@ from schema_registry.formats import avro
 from schema_registry.formats.schema import InvalidSchema
 
 Definition = Any
-"""A schema as JSON has it."""
+"""A schema in JSON."""
 
 _KINDS: Final = {
     Type.INT8: "int",
@@ -55,11 +55,11 @@ ANYTHING: Final[Definition] = {
         },
     ],
 }
-"""Data without a schema: one of the fields is set, none for null."""
+"""The schema of data without one: one of the fields is set, none for null."""
 
 
 def from_connect_schema(schema: Schema | None, config: AvroConfig) -> str:
-    """The text of the Avro schema; raises DataError where there is none."""
+    """The text of the Avro schema; raises DataError if there is none."""
     definition = ANYTHING if schema is None else _Definitions(config).of(schema)
     text = json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
     try:
@@ -70,7 +70,7 @@ def from_connect_schema(schema: Schema | None, config: AvroConfig) -> str:
 
 
 class _Definitions:
-    """Writes one schema; knows the named types that it has written."""
+    """Writes one schema; remembers the named types that it has written."""
 
     def __init__(self, config: AvroConfig) -> None:
         self._config = config
@@ -78,18 +78,15 @@ class _Definitions:
         self._unnamed: dict[Schema, str] = {}
 
     def of(self, schema: Schema, *, namespace: str | None = None, ignores_optional: bool = False) -> Definition:
-        """The definition of a type in a namespace, or its name where it was defined before."""
+        """The definition of a type in a namespace, or its name if it was defined before."""
         if names.is_union(schema):
-            return self._union(schema, namespace)
+            branches = [self.of(field.schema, namespace=namespace, ignores_optional=True) for field in schema.fields]
+            return ["null", *branches] if schema.optional else branches
         plain = schema.but(optional=False) if schema.optional else schema
         made = self._named_or_plain(plain, namespace)
         if ignores_optional or not schema.optional:
             return made
         return ["null", made] if _is_null_first(schema) else [made, "null"]
-
-    def _union(self, schema: Schema, namespace: str | None) -> Definition:
-        branches = [self.of(field.schema, namespace=namespace, ignores_optional=True) for field in schema.fields]
-        return ["null", *branches] if schema.optional else branches
 
     def _named_or_plain(self, schema: Schema, namespace: str | None) -> Definition:
         match schema.type:
@@ -100,22 +97,23 @@ class _Definitions:
             case Type.BYTES if schema.name is not None and names.FIXED_SIZE in schema.parameters:
                 return self._named(schema, namespace)
             case Type.ARRAY:
-                return self._described({"type": "array", "items": self._items(schema, namespace)}, schema)
+                return self._describe({"type": "array", "items": self._items(schema, namespace)}, schema)
             case Type.MAP:
                 return self._map(schema, namespace)
             case _:
-                return _shortened(self._described({"type": _KINDS[schema.type]}, schema))
+                made = self._describe({"type": _KINDS[schema.type]}, schema)
+                return made["type"] if len(made) == 1 else made
 
     def _items(self, schema: Schema, namespace: str | None) -> Definition:
         if schema.value_schema is None:
-            raise DataError(f"a schema of {schema.type} must tell that of its values")
+            raise DataError(f"a schema of {schema.type} must have one of its values")
         return self.of(schema.value_schema, namespace=namespace)
 
     def _map(self, schema: Schema, namespace: str | None) -> Definition:
         if schema.key_schema is None or schema.value_schema is None:
-            raise DataError("a schema of a map must tell those of its keys and values")
+            raise DataError("a schema of a map must have those of its keys and values")
         if self._config.has_text_keys(schema):
-            return self._described({"type": "map", "values": self._items(schema, namespace)}, schema)
+            return self._describe({"type": "map", "values": self._items(schema, namespace)}, schema)
         space, name = (names.NAMESPACE, names.MAP_ENTRY) if schema.name is None else self._config.split(schema.name)
         entry: dict[str, Definition] = {
             "type": "record",
@@ -131,7 +129,7 @@ class _Definitions:
         items: Definition = entry
         if self._is_defined(full_name, schema):
             items = full_name
-        return self._described({"type": "array", "items": items}, schema)
+        return self._describe({"type": "array", "items": items}, schema)
 
     def _named(self, schema: Schema, namespace: str | None) -> Definition:
         space, name = self._name_of(schema)
@@ -149,7 +147,7 @@ class _Definitions:
                     **_name_in(space, name, namespace),
                     "size": _integer(schema, names.FIXED_SIZE),
                 }
-        return self._described(made, schema)
+        return self._describe(made, schema)
 
     def _name_of(self, schema: Schema) -> tuple[str | None, str]:
         key = self._enum_key(schema)
@@ -180,21 +178,21 @@ class _Definitions:
             field_doc = field.schema.doc if is_discarding else of_parent
             scrubbed = self._config.scrub(field.name)
             fields.append(self._field(scrubbed, field.schema, namespace=space, doc=field_doc))
-        return {"type": "record", **name, **_given(doc=doc), "fields": fields}
+        return {"type": "record", **name, **_not_none(doc=doc), "fields": fields}
 
     def _field(
         self, name: str, schema: Schema, *, namespace: str | None, doc: str | None = None
     ) -> dict[str, Definition]:
-        made = {"name": name, "type": self.of(schema, namespace=namespace), **_given(doc=doc)}
+        made = {"name": name, "type": self.of(schema, namespace=namespace), **_not_none(doc=doc)}
         if schema.default is not None:
-            if _is_avro_default(schema, schema.default, self._config):  # Otherwise `connect.default` alone tells it.
+            if _is_avro_default(schema, schema.default, self._config):  # Otherwise only `connect.default` has it.
                 made["default"] = default_to_avro(schema, schema.default, self._config)
         elif schema.optional:
             made["default"] = None
         return made
 
     def _enum_key(self, schema: Schema) -> str | None:
-        """The parameter that says that text is an enum, where enums are to be written as such."""
+        """The parameter that marks text as an enum, if enums are to be written as such."""
         config = self._config
         if config.generalized_sum_type_support and names.GENERAL_ENUM in schema.parameters:
             return names.GENERAL_ENUM
@@ -206,16 +204,18 @@ class _Definitions:
         parameters = schema.parameters
         symbols = [key.removeprefix(prefix) for key in parameters if key.startswith(prefix)]
         if self._config.discard_type_doc_default:
-            described = _given(doc=parameters.get(names.CONNECT_ENUM_DOC))
+            described = _not_none(doc=parameters.get(names.CONNECT_ENUM_DOC))
             return {"type": "enum", **name, **described, "symbols": symbols}
-        doc = _given(doc=parameters.get(f"{names.ENUM_DOC}{simple_name}"))
-        default = _given(default=parameters.get(f"{names.ENUM_DEFAULT}{simple_name}"))
+        doc = _not_none(doc=parameters.get(f"{names.ENUM_DOC}{simple_name}"))
+        default = _not_none(default=parameters.get(f"{names.ENUM_DEFAULT}{simple_name}"))
         return {"type": "enum", **name, **doc, "symbols": symbols, **default}
 
-    def _described(self, made: dict[str, Definition], schema: Schema) -> dict[str, Definition]:
-        """The definition with what Connect knows about the type, and its logical type."""
+    def _describe(self, made: dict[str, Definition], schema: Schema) -> dict[str, Definition]:
+        """Add what Connect has about the type, and its logical type."""
         if schema.name == DECIMAL_NAME:
-            made["scale"], made["precision"] = scale_of(schema), _precision(schema)
+            is_known = names.PRECISION in schema.parameters
+            precision = _integer(schema, names.PRECISION) if is_known else names.DEFAULT_PRECISION
+            made["scale"], made["precision"] = scale_of(schema), precision
         if self._config.connect_meta_data:
             made.update(self._metadata(schema))
         if schema.name == DECIMAL_NAME:
@@ -231,7 +231,7 @@ class _Definitions:
         default = None
         if schema.default is not None and (is_discarding or names.FIELD_DEFAULT not in schema.parameters):
             default = default_to_avro(schema, schema.default, self._config)
-        told = {
+        properties = {
             names.CONNECT_DOC: schema.doc,
             names.CONNECT_VERSION: schema.version,
             names.CONNECT_PARAMETERS: parameters or None,
@@ -239,11 +239,11 @@ class _Definitions:
             names.CONNECT_NAME: schema.name,
             names.CONNECT_TYPE: _SMALL_INTEGERS.get(schema.type),
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in properties.items() if value is not None}
 
 
 def _is_avro_default(schema: Schema, value: Value, config: AvroConfig) -> bool:
-    """Whether Avro can tell a default: values of unions must be of the first branch, entries of maps are records."""
+    """Whether Avro can express a default: a union's is of its first branch, and the entries of maps are records."""
     if schema.optional and (value is None) is not _is_null_first(schema):
         return False
     match schema.type:
@@ -265,12 +265,8 @@ def _is_null_first(schema: Schema) -> bool:
     return schema.default is None or schema.type is Type.STRUCT
 
 
-def _given(**values: str | None) -> dict[str, Definition]:
+def _not_none(**values: str | None) -> dict[str, Definition]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _shortened(made: dict[str, Definition]) -> Definition:
-    return made["type"] if len(made) == 1 else made
 
 
 def _full(space: str | None, name: str) -> str:
@@ -278,14 +274,10 @@ def _full(space: str | None, name: str) -> str:
 
 
 def _name_in(space: str | None, name: str, around: str | None) -> dict[str, str]:
-    """How a type says its name within a namespace."""
+    """The name of a type within a namespace."""
     if space:
         return {"name": name, "namespace": space}
     return {"name": name, "namespace": ""} if around else {"name": name}
-
-
-def _precision(schema: Schema) -> int:
-    return _integer(schema, names.PRECISION) if names.PRECISION in schema.parameters else names.DEFAULT_PRECISION
 
 
 def _integer(schema: Schema, parameter: str) -> int:

@@ -1,4 +1,4 @@
-"""Data of Avro as values of Connect and back: plans by Connect's options, for `schema_registry.serdes` to carry out."""
+"""Avro data as values of Connect and back: the plans for `schema_registry.serdes`, by the options of the converter."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,24 +12,11 @@ from connect.converters.avro import config as names
 from connect.converters.avro.config import AvroConfig
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Union, label
-from schema_registry.formats.avro_types import Field as AvroField
 from schema_registry.formats.avro_types import Type as AvroType
 from schema_registry.serdes import avro_bounds
+from schema_registry.serdes import avro_plan as plans
 from schema_registry.serdes.avro import AvroCodec, default_bytes
 from schema_registry.serdes.avro_mismatch import Form
-from schema_registry.serdes.avro_plan import (
-    NO_DEFAULT,
-    Branch,
-    ChoicePlan,
-    EntriesPlan,
-    FieldPlan,
-    ListPlan,
-    MapPlan,
-    Meaning,
-    Plan,
-    Scalar,
-    StructPlan,
-)
 from schema_registry.serdes.avro_reading import Read, reader
 from schema_registry.serdes.avro_writing import Write, writer
 
@@ -47,25 +34,30 @@ _KINDS: Final = {
     Type.MAP: ("map", "array"),
     Type.STRUCT: ("record",),
 }
-"""What values of a type may be written as, where a union leaves the choice."""
+"""The kinds of Avro that values of a type may be written as, if a union leaves the choice."""
+
+
+def read_plan(root: AvroType, config: AvroConfig) -> plans.Plan:
+    """How data is read, by the options of the converter; raises UnusableSchema."""
+    return _ConnectMeaning(config).of(root)
 
 
 def reading(root: AvroType, schema: Schema | None, config: AvroConfig) -> Read:
-    """What reads data of an Avro schema as values of its Connect schema; raises InvalidData."""
+    """Reads data of an Avro schema as values of its Connect schema; raises InvalidData."""
     if schema is None:
         decode = AvroCodec(AvroSchema(root, {})).decode
         return lambda data, start: _of_anything(decode(data, start))
     avro_bounds.check(root)
-    return reader(_ConnectMeaning(config).of(root), Form.TYPED)
+    return reader(read_plan(root, config), Form.TYPED)
 
 
 def writing(root: AvroType, schema: Schema, config: AvroConfig) -> Write:
-    """What writes values of a Connect schema by an Avro schema; raises InvalidData, or DataError if it never can."""
+    """Writes values of a Connect schema by an Avro schema; raises InvalidData, or DataError if it never can."""
     return writer(_WritePlans(config).of(root, schema), Form.TYPED)
 
 
-class _ConnectMeaning(Meaning):
-    """What data means, by the options of the converter."""
+class _ConnectMeaning(plans.Meaning):
+    """Names and flattens unions by the options of the converter."""
 
     def __init__(self, config: AvroConfig) -> None:
         super().__init__()
@@ -82,12 +74,12 @@ class _ConnectMeaning(Meaning):
 
 
 class _WritePlans:
-    """Makes plans that write values of a Connect schema: which may be other than the one that the Avro schema had."""
+    """Makes plans that write values of a Connect schema, which may differ from the one that the Avro schema had."""
 
     def __init__(self, config: AvroConfig) -> None:
         self._config = config
 
-    def of(self, type_: AvroType, schema: Schema) -> Plan:
+    def of(self, type_: AvroType, schema: Schema) -> plans.Plan:
         """The plan for a type that is not null."""
         match type_:
             case Union():
@@ -98,62 +90,57 @@ class _WritePlans:
                 if not isinstance(type_.items, Record) or schema.key_schema is None:
                     raise DataError("the Avro array has no entries of a map")
                 parts = {names.KEY: schema.key_schema, names.VALUE: _values(schema)}
-                fields = [FieldPlan(f.name, self.of(f.type, parts[f.name]), f.name) for f in type_.items.fields]
-                return EntriesPlan(StructPlan(type_.items.name.full, fields))
+                fields = [plans.FieldPlan(f.name, self.of(f.type, parts[f.name]), f.name) for f in type_.items.fields]
+                return plans.EntriesPlan(plans.StructPlan(type_.items.name.full, fields))
             case Array():
-                return ListPlan(self.of(type_.items, _values(schema)))
+                return plans.ListPlan(self.of(type_.items, _values(schema)))
             case Map():
-                return MapPlan(self.of(type_.values, _values(schema)))
+                return plans.MapPlan(self.of(type_.values, _values(schema)))
             case Primitive() | Fixed() | Enum():
-                return Scalar(type_, logical_of(schema))
+                return plans.Scalar(type_, logical_of(schema))
 
-    def _union(self, union: Union, schema: Schema) -> ChoicePlan:
+    def _union(self, union: Union, schema: Schema) -> plans.ChoicePlan:
         branches = {index: branch for index, branch in enumerate(union.branches) if branch.kind != "null"}
         null = next((index for index, branch in enumerate(union.branches) if branch.kind == "null"), None)
         count = len(union.branches)
         if names.is_union(schema):
-            return ChoicePlan(self._members(branches, schema), null, count, is_flat=False)
+            by_name = {self._config.branch_name(branch, index): index for index, branch in branches.items()}
+            members = []
+            for field in schema.fields:
+                if field.name not in by_name:
+                    raise DataError(f"the Avro union of {', '.join(by_name)} has no branch {field.name}")
+                index = by_name[field.name]
+                members.append(plans.Branch(index, field.name, self.of(branches[index], field.schema)))
+            return plans.ChoicePlan(members, null, count, is_flat=False)
         fitting = [index for index, branch in branches.items() if branch.kind in _KINDS[schema.type]]
         if not fitting:
             raise DataError(f"the Avro union of {', '.join(map(label, union.branches))} has no place for {schema.type}")
         index = next((i for i in fitting if label(branches[i]) == schema.name), fitting[0])
-        return ChoicePlan([Branch(index, "", self.of(branches[index], schema))], null, count, is_flat=True)
+        return plans.ChoicePlan([plans.Branch(index, "", self.of(branches[index], schema))], null, count, is_flat=True)
 
-    def _members(self, branches: Mapping[int, AvroType], schema: Schema) -> list[Branch]:
-        """A struct with one field per branch, of which one is set."""
-        by_name = {self._config.branch_name(branch, index): index for index, branch in branches.items()}
-        members = []
-        for field in schema.fields:
-            index = by_name.get(field.name)
-            if index is None:
-                raise DataError(f"the Avro union of {', '.join(by_name)} has no branch {field.name}")
-            members.append(Branch(index, field.name, self.of(branches[index], field.schema)))
-        return members
-
-    def _record(self, record: Record, schema: Schema) -> StructPlan:
+    def _record(self, record: Record, schema: Schema) -> plans.StructPlan:
         by_name = {self._config.scrub(field.name): field for field in schema.fields}
         fields = []
         for field in record.fields:
             source = by_name.get(field.name)
-            if source is None:
-                fields.append(_missing(record, field))
+            if source is None:  # Only the registered schema has it.
+                if not field.has_default:
+                    lacks = f"has a field {field.name} that the Connect schema has not"
+                    raise DataError(f"the Avro record {record.name.full} {lacks}")
+                constant = default_bytes(field)
+                fields.append(
+                    plans.FieldPlan(field.name, plans.Scalar(Primitive("null")), field.name, constant=constant)
+                )
                 continue
             is_ignored = source.schema.optional and self._config.ignore_default_for_nullables
-            default = NO_DEFAULT if is_ignored or source.schema.default is None else source.schema.default
-            fields.append(FieldPlan(field.name, self.of(field.type, source.schema), source.name, default))
-        return StructPlan(record.name.full, fields)
-
-
-def _missing(record: Record, field: AvroField) -> FieldPlan:
-    """A field that the Connect schema does not have, only the registered one: Avro's default, or a refusal."""
-    if not field.has_default:
-        raise DataError(f"the Avro record {record.name.full} has a field {field.name} that the Connect schema has not")
-    return FieldPlan(field.name, Scalar(Primitive("null")), field.name, constant=default_bytes(field))
+            default = plans.NO_DEFAULT if is_ignored or source.schema.default is None else source.schema.default
+            fields.append(plans.FieldPlan(field.name, self.of(field.type, source.schema), source.name, default))
+        return plans.StructPlan(record.name.full, fields)
 
 
 def _values(schema: Schema) -> Schema:
     if schema.value_schema is None:
-        raise DataError(f"a schema of {schema.type} must tell that of its values")
+        raise DataError(f"a schema of {schema.type} must have one of its values")
     return schema.value_schema
 
 
@@ -161,7 +148,7 @@ def _values(schema: Schema) -> Schema:
 
 
 def anything_of(value: Value) -> dict[str, Any]:
-    """A value without a schema as a record of Avro that can hold any."""
+    """A value without a schema as an Avro record that can hold any value."""
     match value:
         case None:
             return {}
@@ -190,13 +177,10 @@ def _of_anything(record: Mapping[str, Any]) -> Value:
             if kind == "array":
                 return [_of_anything(item) for item in value]
             if kind == "map":
-                return _mapping([(_of_anything(item[names.KEY]), _of_anything(item[names.VALUE])) for item in value])
+                pairs = [(_of_anything(item[names.KEY]), _of_anything(item[names.VALUE])) for item in value]
+                try:
+                    return dict(pairs)
+                except TypeError as error:
+                    raise DataError("the keys of a map must not be structs, lists or maps themselves") from error
             return value
     return None
-
-
-def _mapping(pairs: list[tuple[Value, Value]]) -> dict[Value, Value]:
-    try:
-        return dict(pairs)
-    except TypeError as error:
-        raise DataError("the keys of a map must not be structs, lists or maps themselves") from error

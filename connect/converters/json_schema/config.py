@@ -1,4 +1,4 @@
-"""Options of the JSON Schema converter, and the names by which Confluent's tells what only Connect knows."""
+"""Options of the JSON Schema converter, and the names that Confluent's uses for what only Connect has."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ NULL_SYMBOL: Final = "<NULL>"
 ADDITIONAL: Final = "__connect_additional_properties__"
 """The field that keeps properties which the schema does not name."""
 JSON_TEXT: Final = f"{NAMESPACE}.Text"
-"""The parameter that says that text is JSON: of properties that may be anything."""
+"""The parameter that marks text as JSON, for properties that may be anything."""
 
 CONNECT_TYPE: Final = "connect.type"
 CONNECT_VERSION: Final = "connect.version"
@@ -52,18 +52,18 @@ class JsonSchemaConfig(RegistryConfig):
 
     @property
     def enum_key(self) -> str:
-        """The parameter that says that text is an enum."""
+        """The parameter that marks text as an enum."""
         return GENERAL_ENUM if self.generalized_sum_type_support else ENUM
 
     def branch_name(self, index: int) -> str:
-        """What the field of a union's struct is called that stands for one of its schemas."""
+        """The name of a schema's field in the struct of a union."""
         if self.generalized_sum_type_support:
             return f"{GENERAL_UNION_PREFIX}field_{index}"
         return f"{ONE_OF}.field.{index}"
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether a STRUCT stands for a choice between several schemas."""
+    """Whether a STRUCT represents a choice between several schemas."""
     return schema.type is Type.STRUCT and (schema.name == ONE_OF or GENERAL_UNION in schema.parameters)
 
 

@@ -29,11 +29,11 @@ class JsonSchemaConverter(RegistryConverter):
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """What reads data of a schema."""
-        parsed, registered = self.registry.found(frame.schema)
+        found = self.deserializer.reader(frame.schema)
+        parsed = found.schema
         if not isinstance(parsed, JsonSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not JSON Schema")
-        version = self.registry.version(topic, registered, name=parsed.name)
+        version = self.version(topic, found.registered, name=parsed.name)
         plan = read_plan(parsed, self.config)
         schema = to_connect_schema(plan, self.config, version=version)
         read = reader(plan)
@@ -49,11 +49,10 @@ class JsonSchemaConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """What writes values of a schema."""
         definition = (
             None if schema is None else SchemaDefinition(from_connect_schema(schema, self.config), SchemaType.JSON)
         )
-        writer = self.registry.writer(topic, definition)
+        writer = self.writer(topic, definition)
         if not isinstance(writer.schema, JsonSchema):
             raise UnusableSchema(f"the schema to write by is of {writer.schema.schema_type}, not JSON Schema")
         write = writing(schema, self.config)
@@ -63,7 +62,7 @@ class JsonSchemaConverter(RegistryConverter):
 
         def write_checked(value: Value) -> bytes:
             data = write(value)
-            codec.decode(data)  # which checks it
+            codec.decode(data)  # Validates it.
             return data
 
         return Writing(writer.prefix, write_checked)

@@ -1,4 +1,4 @@
-"""Schemas of Connect as JSON Schemas."""
+"""Connect schemas as JSON Schemas."""
 
 import json
 from typing import Any, Final
@@ -28,7 +28,7 @@ _PLAIN: Final = {
 
 
 def from_connect_schema(schema: Schema, config: JsonSchemaConfig) -> str:
-    """The text of the JSON Schema; raises DataError where there is none."""
+    """The text of the JSON Schema; raises DataError if there is none."""
     definition = _Definitions(config).of(schema)
     return json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
 
@@ -38,22 +38,17 @@ class _Definitions:
         self._config = config
 
     def of(self, schema: Schema, *, index: int | None = None, ignores_optional: bool = False) -> Definition:
-        """The definition of a type, at a place among the fields of a struct."""
+        """The definition of a type, with its index among the fields of a struct."""
         if names.is_union(schema):
-            made = self._union(schema)
+            choices = [self.of(f.schema, index=i, ignores_optional=True) for i, f in enumerate(schema.fields)]
+            made = {"oneOf": [_NULL, *choices] if schema.optional else choices}
         else:
-            made = self._described(self._typed(schema), schema)
+            made = self._describe(self._bare(schema), schema)
             if schema.optional and not ignores_optional:
                 made = {"oneOf": [_NULL, made]}
         return made if index is None else {**made, names.CONNECT_INDEX: index}
 
-    def _union(self, schema: Schema) -> Definition:
-        choices = [
-            self.of(field.schema, index=index, ignores_optional=True) for index, field in enumerate(schema.fields)
-        ]
-        return {"oneOf": [_NULL, *choices] if schema.optional else choices}
-
-    def _typed(self, schema: Schema) -> Definition:
+    def _bare(self, schema: Schema) -> Definition:
         match schema.type:
             case Type.STRUCT:
                 return self._object(schema)
@@ -62,7 +57,7 @@ class _Definitions:
             case Type.ARRAY if schema.value_schema is not None:
                 return {"type": "array", "items": self.of(schema.value_schema)}
             case Type.ARRAY:
-                raise DataError("a schema of an array must tell that of its items")
+                raise DataError("a schema of an array must have one of its items")
             case Type.STRING if names.ENUM in schema.parameters or names.GENERAL_ENUM in schema.parameters:
                 return self._enum(schema)
             case _:
@@ -76,19 +71,17 @@ class _Definitions:
         properties = {field.name: self.of(field.schema, index=index) for index, field in enumerate(named)}
         made: Definition = {"type": "object", "properties": properties}
         if others is not None:
-            made["additionalProperties"] = self._others(others)
+            values = others.value_schema
+            made["additionalProperties"] = True
+            if values is not None and names.JSON_TEXT not in values.parameters:
+                made["additionalProperties"] = self.of(values)
         elif not self._config.object_additional_properties:
             made["additionalProperties"] = False
         return made
 
-    def _others(self, schema: Schema) -> Definition | bool:
-        """What properties may be that the schema does not name."""
-        values = schema.value_schema
-        return True if values is None or names.JSON_TEXT in values.parameters else self.of(values)
-
     def _map(self, schema: Schema) -> Definition:
         if schema.key_schema is None or schema.value_schema is None:
-            raise DataError("a schema of a map must tell those of its keys and values")
+            raise DataError("a schema of a map must have those of its keys and values")
         if names.has_text_keys(schema):
             values = self.of(schema.value_schema)
             return {"type": "object", "additionalProperties": values, names.CONNECT_TYPE: "map"}
@@ -101,21 +94,17 @@ class _Definitions:
         symbols = [key.removeprefix(prefix) for key in schema.parameters if key.startswith(prefix)]
         return {"enum": [None if symbol == names.NULL_SYMBOL else symbol for symbol in symbols]}
 
-    def _described(self, made: Definition, schema: Schema) -> Definition:
-        """The definition with what else Connect knows about the type."""
+    def _describe(self, made: Definition, schema: Schema) -> Definition:
+        """Add everything else that Connect has about the type."""
         parameters = {key: text for key, text in schema.parameters.items() if not key.startswith(names.NAMESPACE)}
-        told: Definition = {
+        properties: Definition = {
             "title": schema.name,
             "description": schema.doc,
             names.CONNECT_VERSION: schema.version,
             names.CONNECT_PARAMETERS: parameters or None,
         }
-        made = {**made, **{key: value for key, value in told.items() if value is not None}}
+        made = {**made, **{key: value for key, value in properties.items() if value is not None}}
         if schema.default is not None:
-            made["default"] = _default(schema, self._config)
+            written = writing(schema.but(default=None), self._config)(schema.default)
+            made["default"] = msgspec.json.decode(written)
         return made
-
-
-def _default(schema: Schema, config: JsonSchemaConfig) -> Any:
-    """The default as a document has it."""
-    return msgspec.json.decode(writing(schema.but(default=None), config)(schema.default))

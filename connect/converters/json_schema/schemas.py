@@ -1,4 +1,4 @@
-"""JSON Schemas as schemas of Connect, with all that Confluent's converter keeps of what they say."""
+"""JSON Schemas as Connect schemas, with everything that Confluent's converter keeps of them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from schema_registry.serdes.json_plan import FieldPlan, Plan, Shape
 
 
 def to_connect_schema(plan: Plan, config: JsonSchemaConfig, *, version: int | None = None) -> Schema:
-    """The Connect schema of a JSON Schema; `version` is that of the subject, for schemas that say none themselves."""
+    """The Connect schema of a JSON Schema; `version` is that of the subject, for schemas without one."""
     return _Schemas(config).of(plan, version)
 
 
@@ -20,7 +20,7 @@ class _Schemas:
 
     def of(self, plan: Plan | None, version: int | None = None) -> Schema:
         assert plan is not None
-        made = self._shaped(plan)
+        made = self._bare(plan)
         node = plan.node or {}
         own_version = node.get(names.CONNECT_VERSION)
         made = made.but(
@@ -32,7 +32,7 @@ class _Schemas:
         made = made if plan.default is None else made.but(default=plan.default)
         return made.as_optional() if plan.is_optional else made
 
-    def _shaped(self, plan: Plan) -> Schema:
+    def _bare(self, plan: Plan) -> Schema:
         match plan.shape:
             case Shape.PLAIN:
                 return Schema(Type(plan.kind))

@@ -1,4 +1,4 @@
-"""Plans by which documents of a JSON Schema are read as values of Connect, and values written as documents."""
+"""The plans by which JSON documents are read as Connect values, and values written as documents."""
 
 from connect.api.data import Schema, Type
 from connect.api.errors import DataError
@@ -23,7 +23,7 @@ def read_plan(schema: JsonSchema, config: JsonSchemaConfig) -> Plan:
 
 
 def writing(schema: Schema | None, config: JsonSchemaConfig) -> Write:
-    """What writes values of a Connect schema, or without one; raises InvalidData."""
+    """Writes values of a Connect schema, or without one; raises InvalidData."""
     if schema is None:
         return lambda value: encode_json(ready(value))
     plan = connect_plan(schema, ignores_defaults=config.ignore_default_for_nullables)
@@ -41,7 +41,7 @@ def connect_plan(schema: Schema, *, ignores_defaults: bool = False) -> Plan:
 def _plan(schema: Schema, *, ignores_defaults: bool) -> Plan:
     def part(of: Schema | None) -> Plan:
         if of is None:
-            raise DataError("a schema of an array or a map must tell those of its parts")
+            raise DataError("a schema of an array or a map must have those of its parts")
         return connect_plan(of, ignores_defaults=ignores_defaults)
 
     match schema.type:

@@ -1,4 +1,4 @@
-"""Options of the Protobuf converter, and the names by which Confluent's tells what only one side knows."""
+"""Options of the Protobuf converter, and the names that Confluent's uses for what only one side has."""
 
 import re
 from typing import Final
@@ -17,7 +17,6 @@ TAG: Final = f"{NAMESPACE}.Tag"
 TYPE: Final = f"{NAMESPACE}.Type"
 GENERAL_UNION: Final = "org.apache.kafka.connect.data.Union"
 GENERAL_ENUM: Final = "org.apache.kafka.connect.data.Enum"
-CONNECT_PRECISION: Final = "connect.decimal.precision"
 CONNECT_TYPE: Final = "connect.type"
 ENTRY: Final = "Entry"
 
@@ -33,7 +32,7 @@ class ProtobufConfig(RegistryConfig):
     """Options of the Protobuf converter."""
 
     enhanced_protobuf_schema_support: bool = option(BOOLEAN, default=False)
-    """Tell messages and enums by their full names."""
+    """Call messages and enums by their full names."""
     scrub_invalid_names: bool = option(BOOLEAN, default=False)
     """Replace what Protobuf does not allow in names, instead of refusing them."""
     int_for_enums: bool = option(BOOLEAN, default=False)
@@ -55,37 +54,37 @@ class ProtobufConfig(RegistryConfig):
 
     @property
     def enum_key(self) -> str:
-        """The parameter that says that a value is one of an enum."""
+        """The parameter that marks the values of an enum."""
         return GENERAL_ENUM if self.generalized_sum_type_support else ENUM
 
     def scrub(self, name: str) -> str:
-        """A name of a field or type as Protobuf shall have it."""
+        """The name of a field or type in Protobuf."""
         return scrubbed(name, refused_first=_REFUSED_FIRST) if self.scrub_invalid_names else name
 
     def split(self, full_name: str) -> tuple[str, str]:
-        """Package, or nothing, and simple name."""
+        """Package, which may be empty, and simple name."""
         *package, name = [self.scrub(part) for part in full_name.split(".")]
         return ".".join(package), name
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether a STRUCT stands for a oneof."""
+    """Whether a STRUCT represents a oneof."""
     is_ours = schema.name is not None and schema.name.startswith(UNION)
     return schema.type is Type.STRUCT and (is_ours or GENERAL_UNION in schema.parameters)
 
 
 def enum_key_of(schema: Schema) -> str | None:
-    """The parameter by which a schema says that its values are those of an enum."""
+    """The parameter by which a schema marks its values as those of an enum."""
     return next((key for key in (GENERAL_ENUM, ENUM) if key in schema.parameters), None)
 
 
 def entry_name(name: str) -> str:
-    """What the entries of a map are called: `a_map` has an `AMapEntry`."""
+    """The name of a map's entries: `a_map` has an `AMapEntry`."""
     camel = "".join(part[:1].upper() + part[1:].lower() for part in name.split("_")) if "_" in name else name
     return f"{camel}{ENTRY}"
 
 
 def map_name(entry: str) -> str:
-    """What a map is called by its entries: `AMapEntry` is one of `a_map`."""
+    """The name of a map by that of its entries: `AMapEntry` is one of `a_map`."""
     simple = entry.removesuffix(ENTRY)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", simple).lower() if _is_simple(simple) else simple

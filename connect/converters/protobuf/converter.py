@@ -22,7 +22,7 @@ from schema_registry.serdes.protobuf_values import maker, reader
 from schema_registry.serdes.serializer import Writer
 
 _FIRST_MESSAGE_END = 6
-"""Where the data begins if it is of the first message, as it mostly is."""
+"""Where the data begins in the usual case, that of the first message."""
 
 
 class ProtobufConverter(RegistryConverter):
@@ -38,15 +38,14 @@ class ProtobufConverter(RegistryConverter):
 
     @override
     def prefix_end(self, data: bytes) -> int:
-        """Where the id and the message indexes end."""
         if data[:1] == b"\x00" and data[5:6] == b"\x00":
             return _FIRST_MESSAGE_END
         return read_message_indexes(read_frame(data))[1]
 
     @override
     def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
-        """What reads data of one message of a schema."""
-        parsed, registered = self.registry.found(frame.schema)
+        found = self.deserializer.reader(frame.schema)
+        parsed = found.schema
         if not isinstance(parsed, ProtobufSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Protobuf")
         indexes, end = read_message_indexes(frame)
@@ -54,7 +53,7 @@ class ProtobufConverter(RegistryConverter):
             message = parsed.message_at(indexes)
         except InvalidSchema as error:
             raise NotFramed(str(error)) from error
-        version = self.registry.version(topic, registered, name=message.full_name)
+        version = self.version(topic, found.registered, name=message.full_name)
         plan = read_plan(message, self.config)
         schema = to_connect_schema(plan, self.config, version=version)
         read = reader(plan)
@@ -63,7 +62,6 @@ class ProtobufConverter(RegistryConverter):
 
     @override
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
-        """What writes values of a schema."""
         if schema is None:
             raise DataError("a value without a schema cannot be written as Protobuf")
         text, name = from_connect_schema(schema, self.config)
@@ -83,12 +81,12 @@ class ProtobufConverter(RegistryConverter):
         return Writing(writer.prefix, write)
 
     def _writer(self, topic: str, definition: SchemaDefinition, name: str) -> Writer:
-        """By the message of that name; where a given schema has no such one, by its first."""
-        settings = self.registry.settings
+        """A writer of the message of that name, or of the first one of a given schema that has no such message."""
+        settings = self.settings
         is_ours = not settings.use_latest_version and settings.schema_id is None
         try:
-            return self.registry.writer(topic, definition, message=name)
+            return self.writer(topic, definition, message=name)
         except UnusableSchema:
             if is_ours:
                 raise
-            return self.registry.writer(topic, definition)
+            return self.writer(topic, definition)

@@ -1,11 +1,13 @@
-"""Schemas of Connect as .proto files."""
+"""Connect schemas as .proto files."""
 
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Type
 from connect.api.errors import DataError
+from connect.api.logical import PRECISION
 from connect.converters.protobuf import config as names
 from connect.converters.protobuf.config import ProtobufConfig
 from schema_registry.formats import protobuf, protobuf_builtin
@@ -32,21 +34,11 @@ _PLAIN: Final = {
     Type.BYTES: "bytes",
 }
 _WRAPPERS: Final = {
-    "int32": "google.protobuf.Int32Value",
-    "sint32": "google.protobuf.Int32Value",
-    "sfixed32": "google.protobuf.Int32Value",
-    "uint32": "google.protobuf.UInt32Value",
-    "fixed32": "google.protobuf.UInt32Value",
-    "uint64": "google.protobuf.UInt64Value",
-    "fixed64": "google.protobuf.UInt64Value",
-    "int64": "google.protobuf.Int64Value",
-    "sint64": "google.protobuf.Int64Value",
-    "sfixed64": "google.protobuf.Int64Value",
-    "float": "google.protobuf.FloatValue",
-    "double": "google.protobuf.DoubleValue",
-    "bool": "google.protobuf.BoolValue",
-    "string": "google.protobuf.StringValue",
-    "bytes": "google.protobuf.BytesValue",
+    **dict.fromkeys(("int32", "sint32", "sfixed32"), "google.protobuf.Int32Value"),
+    **dict.fromkeys(("uint32", "fixed32"), "google.protobuf.UInt32Value"),
+    **dict.fromkeys(("uint64", "fixed64"), "google.protobuf.UInt64Value"),
+    **dict.fromkeys(("int64", "sint64", "sfixed64"), "google.protobuf.Int64Value"),
+    **{kind: f"google.protobuf.{kind.capitalize()}Value" for kind in ("float", "double", "bool", "string", "bytes")},
 }
 _SMALL_INTEGERS: Final = {Type.INT8: "int8", Type.INT16: "int16"}
 
@@ -59,11 +51,13 @@ class Definition(NamedTuple):
 
 
 def from_connect_schema(schema: Schema, config: ProtobufConfig) -> Definition:
-    """The file with the message for a Connect schema; raises DataError where there is none."""
+    """The file with the message for a Connect schema; raises DataError if there is none."""
     if schema.type in (Type.ARRAY, Type.MAP):
         raise DataError(f"Unsupported root schema of type {schema.type}: a Protobuf record is a message")
     if schema.type is not Type.STRUCT:
-        return Definition(_wrappers(), _WRAPPERS[_PLAIN[schema.type]])
+        folder, _, file_name = _WRAPPERS_FILE.rpartition("/")
+        wrappers = Path(protobuf_builtin.folders()[folder], file_name).read_text("utf-8")
+        return Definition(wrappers, _WRAPPERS[_PLAIN[schema.type]])
     file = _File(config)
     package, name = config.split(schema.name or file.next_name())
     body = file.message(name, schema)
@@ -76,23 +70,20 @@ def from_connect_schema(schema: Schema, config: ProtobufConfig) -> Definition:
     return Definition(compiled.canonical, f"{package}.{name}" if package else name)
 
 
-def _wrappers() -> str:
-    """The file with the messages that hold one plain value, as the record itself."""
-    folder, _, name = _WRAPPERS_FILE.rpartition("/")
-    return Path(protobuf_builtin.folders()[folder], name).read_text("utf-8")
-
-
 class _Message:
-    """What a message has in it."""
+    """The content of a message."""
 
     def __init__(self, schema: Schema) -> None:
         self.lines: list[str] = []
         self.defined: dict[str, Schema] = {}
-        self._used = {int(tag) for tag in _tags(schema)}
+        parts = [field.schema for field in schema.fields]
+        parts += [member.schema for part in parts if names.is_union(part) for member in part.fields]
+        tags = [part.parameters.get(names.TAG, "") for part in parts]
+        self._used = {int(tag) for tag in tags if tag.isdecimal()}
         self._next = 1
 
     def tag(self, schema: Schema) -> int:
-        """The number of a field: the one that it had, or the next one."""
+        """The number of a field: its old one, or the next one."""
         given = schema.parameters.get(names.TAG)
         if given is not None and given.isdecimal():
             return int(given)
@@ -102,14 +93,8 @@ class _Message:
         return self._next - 1
 
 
-def _tags(schema: Schema) -> list[str]:
-    parts = [field.schema for field in schema.fields]
-    parts += [member.schema for part in parts if names.is_union(part) for member in part.fields]
-    return [tag for part in parts if (tag := part.parameters.get(names.TAG, "")).isdecimal()]
-
-
 class _File:
-    """Writes one file; knows what it imports."""
+    """Writes one file; remembers what it imports."""
 
     def __init__(self, config: ProtobufConfig) -> None:
         self._config = config
@@ -154,15 +139,20 @@ class _File:
         elif self._config.optional_for_nullables and schema.optional and not is_member:
             label = "optional "
         kind, parameters = self._type(message, name, single)
+        options = ""
         if parameters:
             self.imports.add(_META_FILE)
-        return f"{label}{kind} {_checked(name)} = {tag}{_options(parameters)};"
+            entries = ", ".join(f'{{key: "{key}", value: "{value}"}}' for key, value in parameters.items())
+            options = f" [(confluent.field_meta) = {{params: [{entries}]}}]"
+        return f"{label}{kind} {_checked(name)} = {tag}{options};"
 
     def _type(self, message: _Message, name: str, schema: Schema) -> tuple[str, dict[str, str]]:
         if schema.name in _LOGICAL:
             kind, path = _LOGICAL[schema.name]
             self.imports.add(path)
-            return kind, _decimal_parameters(schema) if schema.name == DECIMAL_NAME else {}
+            found = {"precision": schema.parameters.get(PRECISION), "scale": schema.parameters.get("scale")}
+            is_decimal = schema.name == DECIMAL_NAME
+            return kind, {k: _integer(v) for k, v in found.items() if is_decimal and v is not None}
         match schema.type:
             case Type.STRUCT:
                 return self._struct(message, name, schema), {}
@@ -196,15 +186,18 @@ class _File:
 
     def _map(self, message: _Message, schema: Schema) -> str:
         if schema.key_schema is None or schema.value_schema is None:
-            raise DataError("a schema of a map must tell those of its keys and values")
+            raise DataError("a schema of a map must have those of its keys and values")
         if Type.MAP in (schema.key_schema.type, schema.value_schema.type):
             raise DataError("Protobuf has no maps of maps")
         name = names.entry_name(self._config.split(schema.name or self.next_name())[1])
         if _is_new(message, name, schema):
             entry = _Message(schema)
-            key = self._field(entry, names.KEY, _numbered(schema.key_schema, 1))
-            value = self._field(entry, names.VALUE, _numbered(schema.value_schema, 2))
-            lines = [*entry.lines, key, value]
+            parts = {names.KEY: schema.key_schema, names.VALUE: schema.value_schema}
+            fields = []
+            for tag, (part_name, part) in enumerate(parts.items(), 1):
+                numbered = part.but(parameters={**part.parameters, names.TAG: str(tag)})
+                fields.append(self._field(entry, part_name, numbered))
+            lines = [*entry.lines, *fields]
             message.lines += [f"message {_checked(name)} {{", *(f"  {line}" for line in lines), "}"]
         return name
 
@@ -227,12 +220,8 @@ def _is_new(message: _Message, name: str, schema: Schema) -> bool:
     if known is None:
         message.defined[name] = schema
         return True
-    if (known.type, known.fields, known.key_schema, known.value_schema) != (
-        schema.type,
-        schema.fields,
-        schema.key_schema,
-        schema.value_schema,
-    ):
+    parts = attrgetter("type", "fields", "key_schema", "value_schema")
+    if parts(known) != parts(schema):
         raise DataError(f"the Connect schema has two types that are both called {name}, but differ")
     return False
 
@@ -244,22 +233,6 @@ def _items(schema: Schema) -> Schema:
     return items.but(parameters={k: v for k, v in items.parameters.items() if k != names.TAG})
 
 
-def _numbered(schema: Schema, tag: int) -> Schema:
-    return schema.but(parameters={**schema.parameters, names.TAG: str(tag)})
-
-
-def _decimal_parameters(schema: Schema) -> dict[str, str]:
-    found = {"precision": schema.parameters.get(names.CONNECT_PRECISION), "scale": schema.parameters.get("scale")}
-    return {key: _integer(value) for key, value in found.items() if value is not None}
-
-
-def _options(parameters: dict[str, str]) -> str:
-    if not parameters:
-        return ""
-    entries = ", ".join(f'{{key: "{key}", value: "{value}"}}' for key, value in parameters.items())
-    return f" [(confluent.field_meta) = {{params: [{entries}]}}]"
-
-
 def _integer(text: str) -> str:
     try:
         return str(int(text))
@@ -268,7 +241,7 @@ def _integer(text: str) -> str:
 
 
 def _checked(name: str) -> str:
-    """A name, or several with dots between them; anything else could be read as something else."""
+    """A name, or several with dots between them; anything else could inject other statements."""
     if not all(_is_name(part) for part in name.split(".")):
-        raise DataError(f"Protobuf allows no name {name!r}; scrub.invalid.names would replace it")
+        raise DataError(f"Protobuf does not allow the name {name!r}; scrub.invalid.names would replace it")
     return name

@@ -1,39 +1,14 @@
-"""Messages of Protobuf as schemas of Connect."""
+"""Protobuf messages as Connect schemas."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
-from connect.api.data import (
-    DATE,
-    INT32,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    Field,
-    Schema,
-    Type,
-    array,
-    decimal,
-    mapping,
-)
+from connect.api.data import INT32, STRING, Field, Schema, Type, array, mapping
+from connect.api.logical import logical_schema
 from connect.converters.protobuf import config as names
 from connect.converters.protobuf.config import ProtobufConfig
-from schema_registry.serdes.logical import Logical, LogicalName
-from schema_registry.serdes.protobuf_plan import (
-    EnumPlan,
-    ListPlan,
-    LogicalPlan,
-    MapPlan,
-    Member,
-    MessagePlan,
-    OneofPlan,
-    Plan,
-    Scalar,
-    WrapperPlan,
-    has_optional_keyword,
-)
+from schema_registry.serdes import protobuf_plan as plans
 
 _OTHER_INTEGERS: Final = {
     FieldDescriptor.TYPE_SINT32: "sint32",
@@ -46,10 +21,11 @@ _OTHER_INTEGERS: Final = {
     FieldDescriptor.TYPE_SFIXED64: "sfixed64",
 }
 _SMALL: Final = ("int8", "int16")
-_LOGICAL: Final = {LogicalName.DATE: DATE, LogicalName.TIME: TIME, LogicalName.TIMESTAMP: TIMESTAMP}
 
 
-def to_connect_schema(plan: MessagePlan | WrapperPlan, config: ProtobufConfig, *, version: int | None = None) -> Schema:
+def to_connect_schema(
+    plan: plans.MessagePlan | plans.WrapperPlan, config: ProtobufConfig, *, version: int | None = None
+) -> Schema:
     """The Connect schema of a message; `version` is that of the subject."""
     made = _Schemas(config).of(plan)
     return made if version is None else made.but(version=version)
@@ -59,38 +35,42 @@ class _Schemas:
     def __init__(self, config: ProtobufConfig) -> None:
         self._config = config
 
-    def of(self, plan: Plan) -> Schema:
+    def of(self, plan: plans.Plan) -> Schema:
         match plan:
-            case MessagePlan():
+            case plans.MessagePlan():
                 return self._struct(plan)
-            case WrapperPlan():
+            case plans.WrapperPlan():
                 return self.of(plan.value).but(parameters={})
-            case ListPlan():
+            case plans.ListPlan():
                 return array(self._item(plan.items).as_optional(), optional=True)
-            case MapPlan():
+            case plans.MapPlan():
                 return self._map(plan)
-            case LogicalPlan():
-                return _decimal(plan.logical) if plan.logical.name not in _LOGICAL else _LOGICAL[plan.logical.name]
-            case EnumPlan():
+            case plans.LogicalPlan():
+                return logical_schema(plan.logical)
+            case plans.EnumPlan():
                 return self._enum(plan.enum)
-            case Scalar():
+            case plans.Scalar():
                 made = Schema(Type(plan.kind))
                 other = _OTHER_INTEGERS.get(plan.type) if plan.kind not in _SMALL else None
                 return made if other is None else made.but(parameters={names.TYPE: other})
 
-    def _item(self, plan: Plan) -> Schema:
+    def _item(self, plan: plans.Plan) -> Schema:
         made = self.of(plan)
-        return made.as_optional() if isinstance(plan, MessagePlan | WrapperPlan | LogicalPlan) else made
+        return (
+            made.as_optional() if isinstance(plan, plans.MessagePlan | plans.WrapperPlan | plans.LogicalPlan) else made
+        )
 
-    def _struct(self, plan: MessagePlan) -> Schema:
+    def _struct(self, plan: plans.MessagePlan) -> Schema:
         fields = [
-            Field(part.name, self._oneof(part, plan.message) if isinstance(part, OneofPlan) else self._member(part))
-            for part in plan.parts
+            Field(
+                p.name, self._oneof(p, plan.message) if isinstance(p, plans.OneofPlan) else self._field(p.field, p.plan)
+            )
+            for p in plan.parts
         ]
         return Schema(Type.STRUCT, name=self._name(plan.message.full_name), fields=tuple(fields))
 
-    def _oneof(self, plan: OneofPlan, message: Descriptor) -> Schema:
-        fields = tuple(self._members(plan.members))
+    def _oneof(self, plan: plans.OneofPlan, message: Descriptor) -> Schema:
+        fields = tuple(Field(member.name, self._field(member.field, member.plan)) for member in plan.members)
         simple = "" if plan.oneof is None else str(plan.oneof.name)
         if self._config.generalized_sum_type_support:
             parameters = {names.GENERAL_UNION: simple}
@@ -98,21 +78,15 @@ class _Schemas:
         name = f"{names.UNION}.{self._name(f'{message.full_name}.{simple}')}"
         return Schema(Type.STRUCT, name=name, fields=fields, optional=True)
 
-    def _members(self, members: Sequence[Member]) -> list[Field]:
-        return [Field(member.name, self._member(member)) for member in members]
-
-    def _member(self, member: Member) -> Schema:
-        return self._field(member.field, member.plan)
-
-    def _field(self, field: FieldDescriptor, plan: Plan) -> Schema:
+    def _field(self, field: FieldDescriptor, plan: plans.Plan) -> Schema:
         made = self._item(plan)
         config = self._config
-        is_keyword = config.optional_for_nullables and has_optional_keyword(field)
+        is_keyword = config.optional_for_nullables and plans.has_optional_keyword(field)
         if is_keyword or not (config.optional_for_nullables or config.wrapper_for_nullables):
             made = made.as_optional()
         return made.but(parameters={**made.parameters, names.TAG: str(field.number)})
 
-    def _map(self, plan: MapPlan) -> Schema:
+    def _map(self, plan: plans.MapPlan) -> Schema:
         fields = plan.entry.fields_by_name
         key, value = self._field(fields[names.KEY], plan.keys), self._field(fields[names.VALUE], plan.values)
         name = plan.entry.full_name if self._config.enhanced_protobuf_schema_support else plan.entry.name
@@ -129,10 +103,3 @@ class _Schemas:
 
     def _name(self, full_name: str) -> str:
         return full_name if self._config.enhanced_protobuf_schema_support else full_name.rpartition(".")[2]
-
-
-def _decimal(logical: Logical) -> Schema:
-    made = decimal(logical.scale)
-    if logical.precision is None:
-        return made
-    return made.but(parameters={**made.parameters, names.CONNECT_PRECISION: str(logical.precision)})

@@ -1,8 +1,8 @@
 """Records out of columns: the bytes of every field for all records at once, then joined record by record.
 
-What a field is written as is a list of pieces: binary arrays, rows of as many bytes each (which are put next to each
-other first), and bytes that are the same in every record. Arrow joins these as fast as memory is copied, so that no
-record is ever looked at by itself.
+A field is written as a list of pieces: binary arrays, rows of equally many bytes (which are put next to each other
+first), and bytes that are the same in every record. Arrow joins these as fast as memory is copied, so that no record
+is ever looked at by itself.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -34,13 +34,13 @@ def write_rows(rows: pa.Array, encode: Callable[[pa.Array], Pieces], *, takes_nu
     parts = []
     for start in range(0, max(len(rows), 1), _BATCH):
         some = rows[start : start + _BATCH]
-        parts.append(joined(encode(some), len(some)))
+        parts.append(join(encode(some), len(some)))
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
-def joined(pieces: Sequence[Piece], count: int) -> pa.Array:
-    """Pieces one after the other, for each record."""
-    parts = [part for part in _merged(pieces, count) if not isinstance(part, bytes) or part]
+def join(pieces: Sequence[Piece], count: int) -> pa.Array:
+    """The pieces of each record, one after the other."""
+    parts = [part for part in _merge_fixed(pieces, count) if not isinstance(part, bytes) or part]
     if all(isinstance(part, bytes) for part in parts):
         return pa.repeat(pa.scalar(b"".join(parts), pa.binary()), count)
     if len(parts) == 1:
@@ -52,7 +52,7 @@ def joined(pieces: Sequence[Piece], count: int) -> pa.Array:
         raise InvalidData(f"the records are too large to be written together: {error}") from None
 
 
-def _merged(pieces: Sequence[Piece], count: int) -> Iterator[Any]:
+def _merge_fixed(pieces: Sequence[Piece], count: int) -> Iterator[Any]:
     """Rows of bytes put next to each other, and to what is the same in every record; all else as it is."""
     run: list[Matrix | bytes] = []
     for piece in [*pieces, None]:
@@ -60,7 +60,7 @@ def _merged(pieces: Sequence[Piece], count: int) -> Iterator[Any]:
             run.append(piece)
             continue
         if all(isinstance(part, bytes) for part in run):
-            yield b"".join(run)  # type: ignore[arg-type]  # as it just was found to be
+            yield b"".join(run)  # type: ignore[arg-type]  # as has just been checked
         else:
             yield _side_by_side(run, count)
         run = []
@@ -88,10 +88,11 @@ def varints(numbers: Unsigned, *, is_left_out: Flags | None = None) -> Piece:
     least, most = (int(numbers.min()), int(numbers.max())) if count else (0, 0)
     width = max((most.bit_length() + 6) // 7, 1)
     digits = np.empty((count, width), dtype=np.uint8)
+    # A number of n bytes is at least 128^(n-1); if all are, no byte has to be left out of the matrix.
     is_even = is_left_out is None and least >= 1 << 7 * (width - 1) >> (7 if width == 1 else 0)
     for place in range(width):
         np.right_shift(numbers, np.uint64(7 * place), out=digits[:, place], casting="unsafe")
-    if is_even:  # All are of the same length.
+    if is_even:
         digits[:, :-1] |= 0x80
         digits[:, -1] &= 0x7F
         return digits
@@ -103,12 +104,13 @@ def varints(numbers: Unsigned, *, is_left_out: Flags | None = None) -> Piece:
         digits[:, place - 1] |= is_longer.view(np.uint8) << 7
     if is_left_out is not None:
         lengths[is_left_out] = 0
+    # Choosing from the matrix row by row puts the bytes of each number next to each other.
     kept = np.arange(width) < lengths[:, None]
     return binary_array(Content(digits[kept], lengths), None)
 
 
 def zigzag(numbers: npt.NDArray[np.int64]) -> Unsigned:
-    """Numbers of either sign as such without: small ones stay small."""
+    """Numbers of either sign as numbers without: small ones stay small."""
     return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
 
 
@@ -129,13 +131,13 @@ def lengths_of(data: pa.Array) -> npt.NDArray[np.int64]:
     return found
 
 
-def bytes_of(array: pa.Array) -> pa.Array:
+def bytes_of(array: pa.Array, *, only_text: bool = False) -> pa.Array:
     """Text or bytes as bytes; raises InvalidData for all else."""
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-    if not is_text and not is_bytes and not pa.types.is_fixed_size_binary(kind):
-        raise InvalidData(f"expected text or bytes, not {array.type}")
+    if not is_text and (only_text or not (is_bytes or pa.types.is_fixed_size_binary(kind))):
+        raise InvalidData(f"expected {'text' if only_text else 'text or bytes'}, not {array.type}")
     if pa.types.is_dictionary(array.type):
         array = array.cast(kind)
     if pa.types.is_string(kind):
@@ -144,15 +146,12 @@ def bytes_of(array: pa.Array) -> pa.Array:
 
 
 def text_of(array: pa.Array) -> pa.Array:
-    """Text as bytes; raises InvalidData for all else, bytes among it."""
-    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-        raise InvalidData(f"expected text, not {array.type}")
-    return bytes_of(array)
+    """Text as bytes; raises InvalidData for all else, bytes included."""
+    return bytes_of(array, only_text=True)
 
 
 def floats_of(array: pa.Array, type_: pa.DataType) -> npt.NDArray[Any]:
-    """Numbers as floating-point ones; raises InvalidData where there are none, or they do not fit."""
+    """Numbers as floating-point numbers; raises InvalidData for all else, or if they do not fit."""
     if not (pa.types.is_floating(array.type) or pa.types.is_integer(array.type)):
         raise InvalidData(f"expected numbers, not {array.type}")
     try:
@@ -189,16 +188,12 @@ def integers_of(array: pa.Array, least: int, most: int) -> npt.NDArray[np.int64]
 
 
 def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    return array if array.type == type_ else array.cast(type_)
+    return array if array.type == type_ else array.cast(type_)  # Casting to the same type takes its time, too.
 
 
-def present(array: pa.Array) -> pa.Array:
-    """The values that are not null."""
-    return array.drop_null() if array.null_count else array
-
-
-def spread(data: pa.Array, is_there: npt.NDArray[np.bool_], otherwise: bytes) -> pa.Array:
-    """Bytes of some rows as bytes of all, the same for all others."""
+def fill_rows(data: pa.Array, is_there: npt.NDArray[np.bool_], otherwise: bytes) -> pa.Array:
+    """Bytes of some rows as bytes of all rows, `otherwise` for the rest."""
+    # Null positions take nulls, which are then filled.
     positions = np.cumsum(is_there) - 1
     return data.take(pa.array(positions, mask=~is_there)).fill_null(pa.scalar(otherwise, pa.binary()))
 
@@ -224,8 +219,17 @@ def items_of(array: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     return array.flatten(), counts
 
 
-def gathered(items: pa.Array, counts: npt.NDArray[np.int64]) -> pa.Array:
-    """The bytes of items as those of the lists that they are in: they are next to each other already."""
+def entries_of(array: pa.Array) -> tuple[pa.Array, pa.Array, npt.NDArray[np.int64]]:
+    """The keys and values of all maps, none of which is null, and how many each has; raises InvalidData."""
+    if not pa.types.is_map(array.type):
+        raise InvalidData(f"expected maps, not {array.type}")
+    entries, counts = items_of(array)
+    keys, values = entries.flatten()
+    return keys, values, counts
+
+
+def group_items(items: pa.Array, counts: npt.NDArray[np.int64]) -> pa.Array:
+    """The bytes of items as those of their lists: they are next to each other already."""
     ends = np.concatenate([[0], np.cumsum(counts)])
     _, offsets, data = items.buffers()
     starts = np.frombuffer(offsets, np.int32)[items.offset : items.offset + len(items) + 1]
@@ -243,8 +247,8 @@ def columns_of(struct: pa.Array, names: Collection[str], what: str) -> dict[str,
     return columns
 
 
-def chosen(columns: Mapping[str, pa.Array], names: Sequence[str], count: int) -> Iterator[tuple[str, Flags]]:
-    """Which rows each of several columns is set in that are a choice: the first that is not null counts."""
+def choices_of(columns: Mapping[str, pa.Array], names: Sequence[str], count: int) -> Iterator[tuple[str, Flags]]:
+    """The rows that choose each of several columns: the first that is not null counts."""
     is_left = np.ones(count, dtype=np.bool_)
     for name in names:
         if name in columns:

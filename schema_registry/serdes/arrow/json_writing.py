@@ -1,7 +1,7 @@
-"""Columns as documents of one JSON Schema: what `json_reading` reads, the other way.
+"""Columns as documents of one JSON Schema: the reverse of `json_reading`.
 
-Columns are found by the names of properties. Null is written where the schema allows it, and otherwise left out. Types
-are those of the schema, but nothing else that it demands is checked (`minimum`, `pattern` and so on).
+Columns are found by the names of properties. Null is written if the schema allows it, and otherwise left out. Types are
+those of the schema, but its other demands (`minimum`, `pattern` and so on) are not checked.
 """
 
 import binascii
@@ -22,7 +22,6 @@ from schema_registry.serdes.checks import LIMITS
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.json_plan import FieldPlan, Plan, Shape
 
-_NULL: Final = b"null"
 _ESCAPED: Final = r'[\x00-\x1f"\\\x7f]'
 
 
@@ -32,7 +31,7 @@ class JsonWriter:
     def __init__(self, schema: JsonSchema) -> None:
         self._plan = column_plan(schema)
         self.type = column_type(self._plan)
-        """What columns are best made of; others that hold the same values will do."""
+        """The type of column to pass; others that hold the same values will do."""
 
     def write(self, rows: pa.Array) -> pa.Array:
         """Rows, one value each, as binary values; raises InvalidData."""
@@ -46,9 +45,8 @@ def _encode(plan: Plan, array: pa.Array) -> Pieces:
     if plan.default is None and not plan.is_optional:
         raise InvalidData("there are nulls, which the schema does not allow")
     some = array.drop_null()
-    data = joining.joined(_present(plan, some), len(some))
-    otherwise = _NULL if plan.default is None else msgspec.json.encode(plan.default)
-    return [joining.spread(data, joining.is_valid(array), otherwise)]
+    data = joining.join(_present(plan, some), len(some))
+    return [joining.fill_rows(data, joining.is_valid(array), msgspec.json.encode(plan.default))]
 
 
 def _present(plan: Plan, array: pa.Array) -> Pieces:
@@ -57,12 +55,14 @@ def _present(plan: Plan, array: pa.Array) -> Pieces:
             return _struct(plan, array)
         case Shape.LIST:
             items, counts = joining.items_of(array)
-            data = joining.joined([b",", *_encode(_values(plan), items)], len(items))
-            return [_enclosed(joining.gathered(data, counts), b"["), b"]"]
+            data = joining.join([b",", *_encode(plan.items, items)], len(items))
+            return [_enclose(joining.group_items(data, counts), b"["), b"]"]
         case Shape.MAP:
-            return _map(plan, array)
+            keys, values, counts = joining.entries_of(array)
+            pieces: Pieces = [b",", *_quote(joining.text_of(keys)), b":", *_encode(plan.items, values)]
+            return [_enclose(joining.group_items(joining.join(pieces, len(keys)), counts), b"{"), b"}"]
         case Shape.SYMBOL:
-            return _quoted(joining.text_of(array))
+            return _quote(joining.text_of(array))
         case _:
             return _plain(plan, array)
 
@@ -77,45 +77,34 @@ def _struct(plan: Plan, array: pa.Array) -> Pieces:
             if field.is_required:
                 raise InvalidData(f"{field.name}: there is no such column, and the property is required")
             continue
+        # Null is left out, not written, if the property may be missing but not null.
+        may_be_left_out = bool(column.null_count) and field.plan.default is None and not field.plan.is_optional
+        is_left_out |= may_be_left_out
         try:
-            is_left_out |= _may_be_left_out(field, column)
-            pieces += _property(field, column)
+            pieces += _property(field, column, may_be_left_out=may_be_left_out)
         except InvalidData as error:
             raise InvalidData(f"{field.name}: {error}") from error
     if not pieces:
         return [b"{}"]
     if isinstance(pieces[0], bytes) and not is_left_out:
         return [b"{" + pieces[0][1:], *pieces[1:], b"}"]
-    return [_enclosed(joining.joined(pieces, len(array)), b"{"), b"}"]
+    return [_enclose(joining.join(pieces, len(array)), b"{"), b"}"]
 
 
-def _may_be_left_out(field: FieldPlan, column: pa.Array) -> bool:
-    return bool(column.null_count) and field.plan.default is None and not field.plan.is_optional
-
-
-def _property(field: FieldPlan, column: pa.Array) -> Pieces:
-    """A property behind a comma."""
+def _property(field: FieldPlan, column: pa.Array, *, may_be_left_out: bool) -> Pieces:
+    """A property after a comma."""
     name = b"," + msgspec.json.encode(field.name) + b":"
-    if not _may_be_left_out(field, column):
+    if not may_be_left_out:
         return [name, *_encode(field.plan, column)]
     if field.is_required:
         raise InvalidData("there are nulls, but the property is required")
     some = column.drop_null()
-    data = joining.joined([name, *_present(field.plan, some)], len(some))
-    return [joining.spread(data, joining.is_valid(column), b"")]
+    data = joining.join([name, *_present(field.plan, some)], len(some))
+    return [joining.fill_rows(data, joining.is_valid(column), b"")]
 
 
-def _map(plan: Plan, array: pa.Array) -> Pieces:
-    if not pa.types.is_map(array.type):
-        raise InvalidData(f"expected maps, not {array.type}")
-    entries, counts = joining.items_of(array)
-    keys, values = entries.flatten()
-    pieces: Pieces = [b",", *_quoted(joining.text_of(keys)), b":", *_encode(_values(plan), values)]
-    return [_enclosed(joining.gathered(joining.joined(pieces, len(entries)), counts), b"{"), b"}"]
-
-
-def _enclosed(data: pa.Array, opening: bytes) -> pa.Array:
-    """Items behind commas, the first of which is an opening bracket instead."""
+def _enclose(data: pa.Array, opening: bytes) -> pa.Array:
+    """Items that each follow a comma, the first of which becomes an opening bracket."""
     return pc.binary_replace_slice(data, 0, 1, opening)
 
 
@@ -124,12 +113,12 @@ def _plain(plan: Plan, array: pa.Array) -> Pieces:
         return [_texts(pa.array(stored.NUMBERS[plan.logical.name](array)))]
     match plan.kind:
         case "string":
-            return _quoted(joining.text_of(array))
+            return _quote(joining.text_of(array))
         case "bytes":
             encoded = [binascii.b2a_base64(value, newline=False) for value in joining.bytes_of(array).to_pylist()]
             return [b'"', pa.array(encoded, type=pa.binary()), b'"']
         case "boolean":
-            joining.booleans_of(array)  # which refuses all else
+            joining.check_booleans(array)
             return [_texts(array)]
         case "float32" | "float64":
             return [_numbers(joining.floats_of(array, column_type(plan)))]
@@ -152,18 +141,13 @@ def _texts(array: pa.Array) -> pa.Array:
     return array.cast(pa.string()).cast(pa.binary())
 
 
-def _quoted(texts: pa.Array) -> Pieces:
-    """Texts as JSON has them; few have anything in them that must be escaped."""
+def _quote(texts: pa.Array) -> Pieces:
+    """Texts as JSON has them; few contain anything that must be escaped."""
     data, starts, lengths = places(texts)
     inside = data[starts[0] : starts[-1] + lengths[-1]] if len(starts) else data[:0]
     if not ((inside < 0x20) | (inside == 0x22) | (inside == 0x5C) | (inside == 0x7F)).any():
         return [b'"', texts, b'"']
-    quoted = joining.joined([b'"', texts, b'"'], len(texts))
+    quoted = joining.join([b'"', texts, b'"'], len(texts))
     is_odd = pc.match_substring_regex(texts, _ESCAPED)
     odd = [msgspec.json.encode(text.decode()) for text in texts.filter(is_odd).to_pylist()]
     return [pc.replace_with_mask(quoted, is_odd, pa.array(odd, type=pa.binary()))]
-
-
-def _values(plan: Plan) -> Plan:
-    assert plan.values is not None
-    return plan.values

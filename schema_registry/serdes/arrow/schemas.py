@@ -1,4 +1,4 @@
-"""From a schema to what reads its data as columns, and writes columns as its data."""
+"""Readers of a schema's data as columns, and writers of columns as its data."""
 
 from typing import Protocol
 
@@ -24,16 +24,16 @@ class ColumnWriter(Protocol):
 
     @property
     def type(self) -> pa.DataType:
-        """What columns are best made of; others that hold the same values will do."""
+        """The type of column to pass; others that hold the same values will do."""
         ...
 
     def write(self, rows: pa.Array) -> pa.Array:
-        """Rows, structs for records, as binary values without anything before them; raises InvalidData."""
+        """Rows, structs for records, as binary values without a prefix; raises InvalidData."""
         ...
 
 
 def column_reader(schema: ParsedSchema, indexes: tuple[int, ...] = FIRST_MESSAGE) -> SchemaReader:
-    """What reads data of a schema, of Protobuf that of one message; raises SerdeError."""
+    """The reader of a schema's data, in Protobuf that of one message; raises SerdeError."""
     if isinstance(schema, AvroSchema):
         return avro_reader(schema)
     if isinstance(schema, JsonSchema):
@@ -42,7 +42,7 @@ def column_reader(schema: ParsedSchema, indexes: tuple[int, ...] = FIRST_MESSAGE
 
 
 def column_writer(schema: ParsedSchema, indexes: tuple[int, ...] = FIRST_MESSAGE) -> ColumnWriter:
-    """What writes data of a schema, of Protobuf that of one message; raises SerdeError."""
+    """The writer of a schema's data, in Protobuf that of one message; raises SerdeError."""
     if isinstance(schema, AvroSchema):
         return AvroWriter(schema)
     if isinstance(schema, JsonSchema):
@@ -50,6 +50,6 @@ def column_writer(schema: ParsedSchema, indexes: tuple[int, ...] = FIRST_MESSAGE
     return ProtobufWriter(schema.message_at(indexes))
 
 
-def framed(data: pa.Array, prefix: bytes) -> pa.Array:
-    """Data behind what names its schema: the `prefix` of a `serializer.Writer`."""
+def add_prefix(data: pa.Array, prefix: bytes) -> pa.Array:
+    """Data after the prefix that names its schema, from a `serializer.Writer`."""
     return pc.binary_join_element_wise(pa.scalar(prefix, pa.binary()), data, pa.scalar(b"", pa.binary()))

@@ -1,5 +1,6 @@
-"""Columns of logical types as what formats store for them: numbers, and two's complements; whole columns at once."""
+"""Columns of logical types, and the numbers and two's complements that are stored for them; whole columns at once."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -37,23 +38,16 @@ def valid_bits(array: pa.Array) -> pa.Buffer | None:
     return pc.is_valid(array).buffers()[1] if array.null_count else None
 
 
-def dates(days: pa.Array) -> pa.Array:
-    """Days since 1970, as 64 bits, as dates."""
-    return within(days, _FIRST_DAY, _LAST_DAY).cast(pa.int32()).view(DATE)
-
-
-def timestamps(milliseconds: pa.Array) -> pa.Array:
-    """Milliseconds since 1970 as timestamps."""
-    return pc.multiply(within(milliseconds, _FIRST_MS, _LAST_MS), 1000).view(TIMESTAMP)
-
-
-def times(milliseconds: pa.Array) -> pa.Array:
-    """Milliseconds since midnight, as 64 bits, as times of day."""
-    return within(milliseconds, 0, MILLISECONDS_PER_DAY - 1).cast(pa.int32()).view(TIME)
+FROM_NUMBERS: Final[Mapping[LogicalName, Callable[[pa.Array], pa.Array]]] = {
+    LogicalName.DATE: lambda days: within(days, _FIRST_DAY, _LAST_DAY).cast(pa.int32()).view(DATE),
+    LogicalName.TIME: lambda ms: within(ms, 0, MILLISECONDS_PER_DAY - 1).cast(pa.int32()).view(TIME),
+    LogicalName.TIMESTAMP: lambda ms: pc.multiply(within(ms, _FIRST_MS, _LAST_MS), 1000).view(TIMESTAMP),
+}
+"""Arrays of what is stored for logical types, in 64 bits, as their columns; raise Doubt."""
 
 
 def decimals(digits: Bytes, type_: pa.DataType, valid: pa.Buffer | None) -> pa.Array:
-    """Rows of as many bytes each, big end first, as decimals of 128 bits; raises Doubt if one is too large."""
+    """Rows of equally many bytes, big end first, as decimals of 128 bits; raises Doubt if one is too large."""
     count, width = digits.shape
     made = np.empty((count, _WIDTH), dtype=np.uint8)
     made[:] = np.where(digits[:, :1] >= 0x80, 0xFF, 0)
@@ -74,6 +68,7 @@ def aligned(data: Bytes, lengths: Rows, *, width: int = _WIDTH) -> Bytes:
     if len(lengths) and lengths.max() > width:
         raise Doubt
     behind = np.cumsum(lengths)
+    # The last byte of each number goes to the last column, and the sign fills the columns before the first.
     rows = np.repeat(np.arange(len(lengths)), lengths)
     columns = np.arange(len(data)) - np.repeat(behind, lengths) + width
     signs = np.zeros(len(lengths), dtype=np.uint8)
@@ -84,7 +79,7 @@ def aligned(data: Bytes, lengths: Rows, *, width: int = _WIDTH) -> Bytes:
     return made
 
 
-# --- the other way: columns without nulls ----------------------------------------------------------------------------
+# --- columns without nulls as what is stored -------------------------------------------------------------------------
 
 
 def numbers(array: pa.Array) -> Numbers:
@@ -102,21 +97,17 @@ def days(array: pa.Array) -> Numbers:
 
 
 def milliseconds_of_day(array: pa.Array) -> Numbers:
-    """Milliseconds since midnight of times of day; what is finer is dropped."""
+    """Milliseconds since midnight of times of day; anything finer is dropped."""
     wide = array if pa.types.is_time64(array.type) else _as(pa.time64("us"), array)
-    return _milliseconds(wide.view(pa.int64()), wide.type.unit)
+    return numbers(wide.view(pa.int64())) // _PER_MS.get(wide.type.unit, 1)
 
 
 def milliseconds(array: pa.Array) -> Numbers:
-    """Milliseconds since 1970 of timestamps; what is finer is dropped."""
+    """Milliseconds since 1970 of timestamps; anything finer is dropped."""
     if not pa.types.is_timestamp(array.type) or array.type.tz is None:
         raise InvalidData(f"expected timestamps in UTC, not {array.type}")
     found = array if array.type.unit in _PER_MS else _as(pa.timestamp("ms", array.type.tz), array)
-    return _milliseconds(found.view(pa.int64()), found.type.unit)
-
-
-def _milliseconds(array: pa.Array, unit: str) -> Numbers:
-    return numbers(array) // _PER_MS.get(unit, 1)
+    return numbers(found.view(pa.int64())) // _PER_MS.get(found.type.unit, 1)
 
 
 NUMBERS: Final = {
@@ -124,11 +115,11 @@ NUMBERS: Final = {
     LogicalName.TIME: milliseconds_of_day,
     LogicalName.TIMESTAMP: milliseconds,
 }
-"""What is stored for each logical type that is stored as a number."""
+"""Columns of logical types as what is stored for them, for those that are stored as numbers."""
 
 
 def unscaled(array: pa.Array, scale: int) -> Content:
-    """Decimals as the shortest two's complement of their digits, big end first, with so many after the point."""
+    """Decimals as the shortest two's complement of their digits at this scale, big end first."""
     if abs(scale) > SCALE_MAX:
         raise InvalidData(f"a Decimal has a scale of {scale}, which is beyond {SCALE_MAX}")
     is_wide = pa.types.is_decimal256(array.type) or scale > 38
@@ -141,7 +132,7 @@ def unscaled(array: pa.Array, scale: int) -> Content:
     big = np.ascontiguousarray(little.reshape(-1, width)[:, ::-1])
     sign = np.where(big[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
     is_sign = big == sign
-    # The first byte that says more than the sign does, and the one before it if that one alone would say another.
+    # The first byte that is not only the sign, and one more if that byte by itself would have the other sign.
     leading = np.where(is_sign.all(axis=1), width - 1, np.argmin(is_sign, axis=1))
     first = big[np.arange(len(big)), leading]
     leading = leading - ((first >= 0x80) != (sign[:, 0] != 0)).astype(np.int64)

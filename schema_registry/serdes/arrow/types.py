@@ -13,9 +13,9 @@ from schema_registry.serdes.logical import Logical, LogicalName
 DATE: Final = pa.date32()
 TIME: Final = pa.time32("ms")
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
-"""What is stored in milliseconds has room in microseconds, which is what Spark's tables hold."""
+"""Spark's tables hold microseconds, which have room for the milliseconds that are stored."""
 PRECISION_MAX: Final = 38
-"""Of decimals: the most that Spark and others read."""
+"""The most digits of a decimal that Spark and others read."""
 KEY, VALUE = "key", "value"
 
 PLAIN: Final = {
@@ -29,31 +29,28 @@ PLAIN: Final = {
     "string": pa.string(),
     "bytes": pa.binary(),
 }
-"""By the names that Connect has for them."""
+"""By Connect's names of the types."""
 _LOGICAL: Final = {LogicalName.DATE: DATE, LogicalName.TIME: TIME, LogicalName.TIMESTAMP: TIMESTAMP}
 
 
 class NoColumns(UnusableSchema):
-    """No columns can be made by this schema here; whether its data is good is for others to say."""
+    """Data of this schema has no columns here, though it may well be valid."""
 
 
 def logical_type(logical: Logical) -> pa.DataType:
-    """The type of a logical type; raises NoColumns for decimals that none holds."""
+    """The type of a logical type; raises NoColumns for decimals that have none."""
     if logical.name is LogicalName.DECIMAL:
-        return decimal_type(logical.precision, logical.scale)
+        digits = PRECISION_MAX if logical.precision is None else logical.precision
+        if not (0 < digits <= PRECISION_MAX and 0 <= logical.scale <= digits):
+            raise NoColumns(f"no column holds decimals with {digits} digits, {logical.scale} of them after the point")
+        return pa.decimal128(digits, logical.scale)
     return _LOGICAL[logical.name]
 
 
-def decimal_type(precision: int | None, scale: int) -> pa.DataType:
-    """The type of decimals; without a precision it is the largest. Raises NoColumns where there is none."""
-    digits = PRECISION_MAX if precision is None else precision
-    if not (0 < digits <= PRECISION_MAX and 0 <= scale <= digits):
-        raise NoColumns(f"no column holds decimals with {digits} digits, {scale} of them after the point")
-    return pa.decimal128(digits, scale)
-
-
 def map_type(keys: pa.DataType, values: pa.DataType | pa.Field) -> pa.DataType:
-    """The type of maps: only text can be a key everywhere, other maps are lists of what they hold."""
+    """The type of maps: only text can be a key everywhere, other maps are lists of their entries."""
+    if pa.types.is_nested(keys):
+        raise NoColumns("the keys of a map must not be structs, lists or maps themselves")
     if pa.types.is_string(keys):
         return pa.map_(keys, values)
     value = values.with_name(VALUE) if isinstance(values, pa.Field) else pa.field(VALUE, values)

@@ -1,4 +1,4 @@
-"""What all decoders are: bytes of many records in, typed columns out."""
+"""Decoders: bytes of many records in, typed columns out."""
 
 from abc import ABC, abstractmethod
 from typing import NamedTuple
@@ -8,7 +8,7 @@ import pyarrow as pa
 from schema_registry.serdes.arrow.binary import Rows
 
 NO_SCHEMA_ID = -1
-"""Of data that names no schema, or one that has no number."""
+"""The id of data that names no schema, or one without an id."""
 
 
 class Part(NamedTuple):
@@ -18,11 +18,11 @@ class Part(NamedTuple):
     rows: Rows
     """Where they were, in ascending order."""
     data: pa.Array
-    """As many values: structs for records, otherwise of the plain type."""
+    """Their values: structs for records, otherwise plain values."""
 
 
 class LeftOver(NamedTuple):
-    """Records that may well be good, but whose schema has no columns here: Connect's converters decide."""
+    """Records that may well be valid, but whose schema has no columns here: Connect's converters decide."""
 
     schema_id: int
     rows: Rows
@@ -30,7 +30,7 @@ class LeftOver(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What became of many records; each is in exactly one of these."""
+    """Many decoded records, each in exactly one of these."""
 
     parts: list[Part]
     bad: list[tuple[int, Exception]]
@@ -47,11 +47,11 @@ class Decoder(ABC):
 
     @abstractmethod
     def type_of(self, schema_id: int) -> pa.DataType:
-        """What values of a schema become; of Protobuf, those of its first message. Raises SerdeError."""
+        """The type of a schema's values, in Protobuf those of its first message; raises SerdeError."""
 
     @abstractmethod
     def latest_type(self, topic: str) -> tuple[int, pa.DataType]:
-        """The latest schema of a topic, by the name of its subject, and what its values become."""
+        """The latest schema of a topic, by the name of its subject, and the type of its values."""
 
     @abstractmethod
     def can_decode(self, schema_id: int) -> bool:

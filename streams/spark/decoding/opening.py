@@ -1,4 +1,4 @@
-"""Decoders by their descriptions, opened once per process: connections and schemas are not worth having twice."""
+"""Decoders by their descriptions, opened once per process so that they share connections and schemas."""
 
 import atexit
 import os
@@ -17,8 +17,8 @@ _open: dict[tuple[int, DecoderSpec], Decoder] = {}
 
 
 def open_decoder(spec: DecoderSpec) -> Decoder:
-    """The decoder that a description asks for, the same one for equal descriptions; raises WrongOption."""
-    key = (os.getpid(), spec)  # A worker may be a fork of another, whose connections are not its own.
+    """The decoder of a description, the same one for equal descriptions; raises WrongOption."""
+    key = (os.getpid(), spec)  # A worker may be a fork of another, whose connections it must not use.
     found = _open.get(key)
     if found is None:
         if len(_open) >= _MOST_OPEN:
@@ -28,7 +28,7 @@ def open_decoder(spec: DecoderSpec) -> Decoder:
 
 
 def close_opened() -> None:
-    """Close the decoders of this process; of a fork's parent they are not its own."""
+    """Close the decoders of this process, but not those that a fork inherited."""
     for (process, _), decoder in list(_open.items()):
         if process == os.getpid() and isinstance(decoder, RegistryDecoder):
             decoder.close()

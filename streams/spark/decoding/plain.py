@@ -2,32 +2,31 @@
 
 from abc import abstractmethod
 
-import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from schema_registry.serdes.arrow.binary import Rows, taken
-from schema_registry.serdes.arrow.reading import Bad, bodies_list
+from schema_registry.serdes.arrow.binary import Rows, take_rows
+from schema_registry.serdes.arrow.reading import all_rows, bodies_list, plain, read_each
 from schema_registry.serdes.errors import InvalidData, UnknownSchema
 from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Decoder, Part
 
 
 class SchemalessDecoder(Decoder):
-    """What decoders of data without schemas share."""
+    """A decoder of data without schemas."""
 
     @override
     def decode(self, values: pa.Array, topic: str, headers: pa.Array | None = None) -> Decoded:
-        rows = np.arange(len(values), dtype=np.int64)
+        rows = all_rows(len(values))
         nulls = rows[:0]
         if values.null_count:
             is_null = values.is_null().to_numpy(zero_copy_only=False)
             nulls, rows = rows[is_null], rows[~is_null]
         decoded = Decoded([], [], nulls, [])
-        return self._decode_present(taken(values, rows), rows, decoded) if len(rows) else decoded
+        return self._decode_present(take_rows(values, rows), rows, decoded) if len(rows) else decoded
 
     @abstractmethod
     def _decode_present(self, values: pa.Array, rows: Rows, decoded: Decoded) -> Decoded:
-        """Decode values that are all there."""
+        """Decode values without nulls."""
 
     @override
     def type_of(self, schema_id: int) -> pa.DataType:
@@ -70,23 +69,13 @@ class TextDecoder(SchemalessDecoder):
         try:
             texts = values.cast(pa.string())
         except pa.ArrowInvalid:
-            texts, rows, bad = self._one_by_one(values, rows)
-            decoded.bad.extend(bad)
+            errors = "strict" if self._is_strict else "replace"
+            read = read_each(bodies_list(values), lambda data: _text(data, errors), plain(pa.string())).at(rows)
+            decoded.bad.extend(read.bad)
+            texts, rows = read.data, read.rows
         if len(rows):
             decoded.parts.append(Part(NO_SCHEMA_ID, rows, texts))
         return decoded
-
-    def _one_by_one(self, values: pa.Array, rows: Rows) -> tuple[pa.Array, Rows, Bad]:
-        texts: list[str] = []
-        good: list[int] = []
-        bad: Bad = []
-        for row, data in zip(rows.tolist(), bodies_list(values), strict=True):
-            try:
-                texts.append(data.decode("utf-8", "strict" if self._is_strict else "replace"))
-                good.append(row)
-            except UnicodeDecodeError as error:
-                bad.append((row, InvalidData(f"the data is no text in UTF-8: {error}")))
-        return pa.array(texts, type=pa.string()), np.array(good, dtype=np.int64), bad
 
     @override
     def type_of(self, schema_id: int) -> pa.DataType:
@@ -95,3 +84,10 @@ class TextDecoder(SchemalessDecoder):
     @override
     def latest_type(self, topic: str) -> tuple[int, pa.DataType]:
         return NO_SCHEMA_ID, pa.string()
+
+
+def _text(data: bytes, errors: str) -> str:
+    try:
+        return data.decode("utf-8", errors)
+    except UnicodeDecodeError as error:
+        raise InvalidData(f"the data is not text in UTF-8: {error}") from error

@@ -1,4 +1,4 @@
-"""Data that names schemas of a registry, by these."""
+"""Data decoded by the schemas of a registry that it names."""
 
 from typing import Final
 
@@ -19,8 +19,14 @@ from schema_registry.serdes.schemas import ParsedSchema
 from schema_registry.serdes.settings import parse as parse_settings
 from schema_registry.serdes.subject_names import SubjectNameStrategy
 from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Decoder, LeftOver, Part
-from streams.spark.decoding.frames import Group, grouped
-from streams.spark.decoding.message_indexes import FIRST_MESSAGE, Indexes, Messages, by_message
+from streams.spark.decoding.frames import (
+    FIRST_MESSAGE,
+    Group,
+    Indexes,
+    Messages,
+    group_by_message,
+    group_by_schema,
+)
 from streams.spark.decoding.spec import DecoderSpec, Format
 from streams.spark.types import table_array, table_type
 
@@ -47,8 +53,7 @@ class RegistryDecoder(Decoder):
 
     @override
     def decode(self, values: pa.Array, topic: str, headers: pa.Array | None = None) -> Decoded:
-        """Decode values by the schemas they name."""
-        found = grouped(values, headers, is_key=self._is_key)
+        found = group_by_schema(values, headers, is_key=self._is_key)
         decoded = Decoded([], [], found.nulls, [])
         _refuse(decoded, found.bad, topic, _FORMS.get(self._format, _ANY_FORM))
         for group in found.groups:
@@ -58,7 +63,6 @@ class RegistryDecoder(Decoder):
 
     @override
     def type_of(self, schema_id: int) -> pa.DataType:
-        """What values of a schema become."""
         reader = self._reader(schema_id, FIRST_MESSAGE)
         if isinstance(reader, NoColumns):
             raise reader
@@ -66,16 +70,14 @@ class RegistryDecoder(Decoder):
 
     @override
     def latest_type(self, topic: str) -> tuple[int, pa.DataType]:
-        """The latest schema of a topic, and what its values become."""
         subject = SubjectNameStrategy.TOPIC_NAME.subject(topic, is_key=self._is_key)
         latest = self._client.latest(subject)
         if latest.id is None:
-            raise UnusableSchema(f"the registry does not tell the id of the latest schema of {subject}")
+            raise UnusableSchema(f"the registry did not return the id of the latest schema of {subject}")
         return latest.id, self.type_of(latest.id)
 
     @override
     def can_decode(self, schema_id: int) -> bool:
-        """Whether values of a schema become columns here."""
         try:
             return not isinstance(self._reader(schema_id, FIRST_MESSAGE), NoColumns)
         except SerdeError:
@@ -89,35 +91,35 @@ class RegistryDecoder(Decoder):
         try:
             parsed = self._parsed(group.schema)
         except (RegistryUnreachable, NotAllowed):
-            raise  # which says nothing about the records
+            raise  # That is not a problem of the records.
         except (ClientError, SerdeError) as error:
             form = _FORMS.get(self._format, _ANY_FORM)
             _refuse(decoded, [(row, error) for row in group.rows.tolist()], topic, form)
             return
         form = _FORMS[_KINDS[type(parsed)]]
-        messages = by_message(group) if isinstance(parsed, ProtobufSchema) else Messages([(FIRST_MESSAGE, group)], [])
+        schema_id = (
+            group.schema if isinstance(group.schema, int) else self._deserializer.reader(group.schema).registered.id
+        )
+        is_protobuf = isinstance(parsed, ProtobufSchema)
+        messages = group_by_message(group) if is_protobuf else Messages([(FIRST_MESSAGE, group)], [])
         _refuse(decoded, messages.bad, topic, form)
         for indexes, some in messages.groups:
-            self._decode_message(some, indexes, topic, decoded)
-
-    def _decode_message(self, group: Group, indexes: Indexes, topic: str, decoded: Decoded) -> None:
-        form = _FORMS[_KINDS[type(self._parsed(group.schema))]]
-        schema_id = self._schema_id(group.schema)
-        try:
-            reader = self._reader(group.schema, indexes)
-        except SerdeError as error:
-            _refuse(decoded, [(row, error) for row in group.rows.tolist()], topic, form)
-            return
-        if isinstance(reader, NoColumns):
-            decoded.left_over.append(LeftOver(schema_id, group.rows, reader))
-            return
-        read = reader.read(group.bodies)
-        _refuse(decoded, [(int(group.rows[row]), error) for row, error in read.bad], topic, form)
-        if len(read.rows):
-            decoded.parts.append(Part(schema_id, group.rows[read.rows], table_array(read.data)))
+            try:
+                reader = self._reader(group.schema, indexes)
+            except SerdeError as error:
+                _refuse(decoded, [(row, error) for row in some.rows.tolist()], topic, form)
+                continue
+            part_id = NO_SCHEMA_ID if schema_id is None else schema_id
+            if isinstance(reader, NoColumns):
+                decoded.left_over.append(LeftOver(part_id, some.rows, reader))
+                continue
+            read = reader.read(some.bodies).at(some.rows)
+            _refuse(decoded, read.bad, topic, form)
+            if len(read.rows):
+                decoded.parts.append(Part(part_id, read.rows, table_array(read.data)))
 
     def _reader(self, schema: int | str, indexes: Indexes) -> SchemaReader | NoColumns:
-        """What reads data of a schema, made when it is first met; raises SerdeError, or ClientError."""
+        """The reader of a schema's data, made on first use; raises SerdeError, or ClientError."""
         found = self._readers.get((schema, indexes))
         if found is None:
             parsed = self._parsed(schema)
@@ -136,15 +138,9 @@ class RegistryDecoder(Decoder):
             raise UnusableSchema(f"schema {schema} is of {parsed.schema_type}, not {_NAMES[self._format]}")
         return parsed
 
-    def _schema_id(self, schema: int | str) -> int:
-        if isinstance(schema, int):
-            return schema
-        registered = self._deserializer.reader(schema).registered
-        return NO_SCHEMA_ID if registered.id is None else registered.id
-
 
 def _refuse(decoded: Decoded, bad: Bad, topic: str, form: str) -> None:
-    """Note errors in the words of Connect's converters."""
+    """Record errors in the words of Connect's converters."""
     for row, error in bad:
         refusal = InvalidData(f"Failed to deserialize data for topic {topic} to {form}: {error}")
         refusal.__cause__ = error

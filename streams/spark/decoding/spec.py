@@ -1,4 +1,4 @@
-"""What a decoder is to read: small enough to travel to the executors, where the decoder is opened."""
+"""Descriptions of decoders, small enough to be sent to the executors, where the decoders are opened."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Format(StrEnum):
     JSON_SCHEMA = "json_schema"
     """By JSON Schemas of a registry."""
     REGISTRY = "registry"
-    """By schemas of a registry, whichever kind each is of."""
+    """By schemas of a registry, of any of these formats."""
     JSON = "json"
     """One JSON document each, without a schema."""
     STRING = "string"
@@ -25,7 +25,7 @@ class Format(StrEnum):
 
     @property
     def needs_registry(self) -> bool:
-        """Whether there must be a registry to ask."""
+        """Whether it needs a registry."""
         return self in (Format.AVRO, Format.PROTOBUF, Format.JSON_SCHEMA, Format.REGISTRY)
 
 
@@ -35,14 +35,14 @@ class DecoderSpec:
 
     format: Format
     is_key: bool = False
-    """Whether it is about keys: these have subjects and headers of their own."""
+    """Whether it decodes keys, which have subjects and headers of their own."""
     registry: tuple[tuple[str, str], ...] = ()
     """Properties of the registry's client, in the names that Confluent's serializers use."""
     is_text_strict: bool = False
-    """Whether bytes that are no UTF-8 make a record bad; otherwise they become U+FFFD, as Connect has it."""
+    """Whether bytes that are not UTF-8 make a record bad; otherwise they become U+FFFD, as in Connect."""
 
     @classmethod
     def of(cls, format_: str, registry: Mapping[str, object] | None = None, *, is_key: bool = False) -> "DecoderSpec":
-        """The same from words and properties; raises ValueError for an unknown format."""
+        """The same from the name of a format and properties; raises ValueError for an unknown format."""
         properties = tuple(sorted((key, str(value)) for key, value in (registry or {}).items()))
         return cls(format=Format(format_), is_key=is_key, registry=properties)

@@ -326,7 +326,7 @@ def test_a_default_of_a_decimal_is_kept_in_either_format(decimal_format: str) ->
         ({"type": "array"}, "Array schema did not specify the items type"),
         ({"type": "array", "items": [{"type": "string"}]}, "Array schema did not specify the items type"),
         ({"type": "integer", "connect.type": "int9"}, "Unsupported type int9"),
-        ({"type": "object", "connect.type": "map"}, "must tell that of its values"),
+        ({"type": "object", "connect.type": "map"}, "must describe its values"),
         ({"type": "string", "connect.parameters": {"a": 1}}, "must be an object of texts"),
         ({"type": "object", "properties": {"bad": True}}, "bad: Unsupported schema type"),
         ({"type": "object", "properties": {"next": {"$ref": "#"}}}, "next: the JSON Schema is recursive"),

@@ -150,7 +150,7 @@ def test_additional_properties_are_kept(values: Schema, text: str, others: Any) 
 
 def test_additional_properties_that_are_no_json_are_refused() -> None:
     schema = struct({ADDITIONAL: mapping(STRING, ANYTHING, optional=True)})
-    with pytest.raises(InvalidData, match="the text is no JSON"):
+    with pytest.raises(InvalidData, match="the text is not JSON"):
         write(schema, {ADDITIONAL: {"x": "{"}})
 
 

@@ -286,9 +286,9 @@ WRONG: list[tuple[Any, str]] = [
     (array(STRING), "Unsupported root schema of type array"),
     (mapping(STRING, STRING), "Unsupported root schema of type map"),
     (struct({"a": array(array(STRING))}), "Array cannot be nested"),
-    (struct({"a b": STRING}), "Protobuf allows no name 'a b'"),
-    (struct({"a = 1; } message Evil {": STRING}), "Protobuf allows no name"),
-    (struct({"a": STRING}, name="x; import"), "Protobuf allows no name"),
+    (struct({"a b": STRING}), "Protobuf does not allow the name 'a b'"),
+    (struct({"a = 1; } message Evil {": STRING}), "Protobuf does not allow the name"),
+    (struct({"a": STRING}, name="x; import"), "Protobuf does not allow the name"),
     (struct({"a": INT32.but(parameters={f"{NAMESPACE}.Type": "evil"})}), "Protobuf has no type evil"),
     (struct({"a": tagged(INT32, 1), "b": tagged(INT32, 1)}), "cannot be written as a Protobuf schema"),
     (

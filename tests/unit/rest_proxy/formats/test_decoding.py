@@ -112,8 +112,8 @@ async def test_data_with_a_schema_is_decoded(
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "the data is empty and names no schema"),
-        (b'{"id":1}', "the data begins with byte 0x7b, not with the 0x00 of a schema's id"),
+        (b"", "the data is empty and does not name a schema"),
+        (b'{"id":1}', "the data begins with byte 0x7b, not with the 0x00 of a schema id"),
         (b"\0\0\0", "the data ends within the name of its schema"),
         (b"\0\x7f\xff\xff\xff\0", "the registry has no schema 2147483647"),
         (b"\0\xff\xff\xff\xff\0", "4294967295"),

@@ -159,7 +159,7 @@ def test_json_that_does_not_fit_is_refused(view: object) -> None:
 
 @pytest.mark.parametrize("data", [b"\x0a", b"\xff", b"\x08", b"\x3a\x05abc", b"\x72\x7f" * 3, b"\x2a\x01\xff"])
 def test_bytes_that_do_not_fit_are_refused(data: bytes) -> None:
-    with pytest.raises(InvalidData, match="is no message"):
+    with pytest.raises(InvalidData, match="is not a message"):
         order.decode(data)
 
 

@@ -42,8 +42,8 @@ def test_nothing_said_means_confluents_defaults() -> None:
     ("key", "value", "complaint"),
     [
         ("auto.register.schemas", "yes", "must be true or false, not 'yes'"),
-        ("use.schema.id", "x", "must be a schema's id, not 'x'"),
-        ("use.schema.id", str(1 << 32), "must be a schema's id"),
+        ("use.schema.id", "x", "must be a schema id, not 'x'"),
+        ("use.schema.id", str(1 << 32), "must be a schema id"),
         (
             "value.subject.name.strategy",
             "Mine",

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from schema_registry.formats import avro, json_schema, protobuf
-from schema_registry.serdes.arrow.schemas import column_reader, column_writer, framed
+from schema_registry.serdes.arrow.schemas import add_prefix, column_reader, column_writer
 from schema_registry.serdes.framing import id_prefix
 from schema_registry.serdes.schemas import ParsedSchema
 
@@ -126,4 +126,5 @@ def test_rows_of_like_types_are_the_same_data(schema: ParsedSchema) -> None:
 
 
 def test_data_is_framed_as_serializers_do_it() -> None:
-    assert framed(pa.array([b"a", b""], pa.binary()), id_prefix(7)).to_pylist() == [id_prefix(7) + b"a", id_prefix(7)]
+    data = add_prefix(pa.array([b"a", b""], pa.binary()), id_prefix(7))
+    assert data.to_pylist() == [id_prefix(7) + b"a", id_prefix(7)]
