@@ -232,7 +232,7 @@ def test_diff_of_versions_asks_in_both_directions(caudal: Caudal, write: Write, 
     assert (change["name"], change["before"], change["after"]) == ("shop.Order.id", "int", "long")
     assert change["breaks"] == ["forward"]
     (clash,) = compared["compatibility"]["forward"]["differences"]
-    assert "the old schema has a type that cannot read what the new schema writes" in clash["words"]
+    assert "the old schema has a type that cannot read" in clash["words"]
     assert {way: told["compatible"] for way, told in compared["compatibility"].items()} == {
         "backward": True,
         "forward": False,
