@@ -42,6 +42,9 @@ check: setup ## Lint, types, import contracts, promises about the source, genera
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/project
 	$(BIN)/python -m deploy.settings_docs --check
 
+# Compiled tests are kept for the next run, whatever the environment says: each worker would compile all of them again.
+test test-unit test-all: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(CLASSES) ## Run all tests (none of the benchmarks)
 	$(BIN)/python -m pytest $(SPREAD)
 

@@ -6,7 +6,6 @@ paused for version 2 and restarted during version 3. Each test then looks at one
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -161,15 +160,17 @@ def _configs(registry: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def pipeline(
-    broker: BrokerProcess, registry: RegistryProcess, proxy: ProxyProcess, tmp_path_factory: pytest.TempPathFactory
+    broker: BrokerProcess, registry: RegistryProcess, proxy: ProxyProcess, spark_worker: SparkWorker
 ) -> Iterator[Pipeline]:
     """Everything sent and written."""
-    directory: Path = tmp_path_factory.mktemp("spark-pipeline")
-    with SparkWorker(directory, bootstrap=broker.bootstrap, group="spark-pipeline") as worker:
-        running = Pipeline(broker, proxy, registry, worker)
+    running = Pipeline(broker, proxy, registry, spark_worker)
+    try:
         running.create()
         running.run()
         yield running
+    finally:
+        for name in _READ_BY:
+            spark_worker.ask("DELETE", f"/connectors/{name}")  # it may not be there after a failure
 
 
 def _raw_headers(pipeline: Pipeline, topic: str) -> dict[Place, list[dict[str, Any]]]:

@@ -86,14 +86,16 @@ def walk(broker: BrokerProcess, registry: RegistryProcess, proxy: ProxyProcess) 
 
 
 @pytest.fixture(scope="module")
-def worker(walk: Walk, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkWorker]:
+def worker(walk: Walk, spark_worker: SparkWorker) -> Iterator[SparkWorker]:
     """A worker whose Spark sink has taken both records."""
     config = sink(walk.registry.url, topics=_TOPIC, table="walked", key_converter=TEXT, value_converter=AVRO)
     config["errors.deadletterqueue.topic.name"] = _DEAD
-    with SparkWorker(tmp_path_factory.mktemp("walk"), bootstrap=walk.broker.bootstrap, group="walk") as running:
-        running.create("walk", config)
-        running.wait_until_drained(walk.broker, "walk", [_TOPIC], timeout_s=_PATIENCE_S)
-        yield running
+    spark_worker.create("walk", config)
+    try:
+        spark_worker.wait_until_drained(walk.broker, "walk", [_TOPIC], timeout_s=_PATIENCE_S)
+        yield spark_worker
+    finally:
+        spark_worker.delete("walk")
 
 
 def test_the_proxy_answers_for_each_record_with_its_place(walk: Walk) -> None:

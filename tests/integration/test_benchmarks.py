@@ -10,10 +10,13 @@ from rich.console import Console
 from tests.benchmarks.__main__ import PARTS, run_all, show, unpin
 from tests.benchmarks.measure import TINY
 
+_EXPENSIVE = {"connect", "platform", "spark"}
+"""Those that start the most processes: `make test-all` runs them, too."""
+
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=pytest.mark.slow if part == "spark" else ()) for part in PARTS]
+    "part", [pytest.param(part, marks=pytest.mark.slow if part in _EXPENSIVE else ()) for part in PARTS]
 )
 def test_every_benchmark_runs_and_names_how_it_was_measured(part: str, tmp_path: Path) -> None:
     try:

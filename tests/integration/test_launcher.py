@@ -131,6 +131,27 @@ def test_a_service_that_is_killed_comes_back_on_its_port_and_the_others_do_not_n
     assert re.search(printed, platform.said()), platform.said()
 
 
+def test_logs_are_followed_over_the_restart_of_a_service(platform: PlatformProcess, tmp_path: Path) -> None:
+    said = tmp_path / "followed"
+    with said.open("wb") as output:
+        following = subprocess.Popen(
+            caudal("logs", "registry", "--follow", "--lines", "1", "--data", str(platform.data)),
+            stdout=output,
+            env=service_environment(),
+        )
+    try:
+        eventually(lambda: said.stat().st_size, timeout_s=PATIENCE_S)  # it follows from here on
+        seen = said.read_text().count("caudal registry ready:")
+        before = platform.service("registry")
+        assert before.pid is not None
+        os.kill(before.pid, signal.SIGKILL)
+        platform.wait_until_restarted("registry", before=before)
+        eventually(lambda: said.read_text().count("caudal registry ready:") > seen, timeout_s=PATIENCE_S)
+    finally:
+        following.kill()
+        following.wait()
+
+
 def test_a_service_that_hangs_is_distinguished_from_a_healthy_one(platform: PlatformProcess) -> None:
     pid = platform.service("registry").pid
     assert pid is not None
@@ -291,25 +312,6 @@ def test_down_kills_what_does_not_stop_in_time_and_says_so(lean: PlatformProcess
     assert ended.returncode == 0, ended
     assert "did not stop within 0.5 s and is killed" in ended.stderr
     wait_until_ended([lean.pid, *pids])
-
-
-def test_logs_are_followed_over_the_restart_of_a_service(lean: PlatformProcess, tmp_path: Path) -> None:
-    said = tmp_path / "followed"
-    with said.open("wb") as output:
-        following = subprocess.Popen(
-            caudal("logs", "registry", "--follow", "--lines", "0", "--data", str(lean.data)),
-            stdout=output,
-            env=service_environment(),
-        )
-    try:
-        before = lean.service("registry")
-        assert before.pid is not None
-        os.kill(before.pid, signal.SIGKILL)
-        lean.wait_until_restarted("registry", before=before)
-        eventually(lambda: "caudal registry ready:" in said.read_text(), timeout_s=PATIENCE_S)
-    finally:
-        following.kill()
-        following.wait()
 
 
 def test_caudal_spark_means_the_spark_of_the_platform_that_runs_here(

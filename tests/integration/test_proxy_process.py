@@ -78,19 +78,20 @@ def test_started_alone_it_leaves_nothing_in_the_current_directory(tmp_path: Path
 @pytest.mark.parametrize(
     "settings,words",
     [
-        ({"producer.no.such.thing": "1"}, "no.such.thing"),
-        ({"client.no.such.thing": "1"}, "no.such.thing"),
-        ({"schema.registry.no.such.thing": "1"}, "no.such.thing"),
-        ({"readers.max": "0"}, "readers.max=0"),
-        ({"no.such.setting": "1"}, "no.such.setting"),
-        ({"state.dir": f"{__file__}/folder"}, Path(__file__).name),
+        ({"readers.max": "0", "no.such.setting": "1"}, ["readers.max=0", "no.such.setting"]),
+        ({"producer.no.such.thing": "1"}, ["no.such.thing"]),
+        ({"client.no.such.thing": "1"}, ["no.such.thing"]),
+        ({"state.dir": f"{__file__}/folder"}, [Path(__file__).name]),
     ],
+    ids=["settings", "producer", "client", "folder"],
 )
-def test_what_cannot_be_is_refused_at_the_start_by_name(tmp_path: Path, settings: dict[str, str], words: str) -> None:
+def test_wrong_settings_are_refused_at_the_start_by_name(
+    tmp_path: Path, settings: dict[str, str], words: list[str]
+) -> None:
     proxy = ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1", settings=settings)
     with pytest.raises(ServiceFailed, match="ended before it was ready"), proxy:
         pass
-    assert words in proxy.log_text()
+    assert [word for word in words if word not in proxy.log_text()] == []
     assert "Traceback" not in proxy.log_text()
 
 

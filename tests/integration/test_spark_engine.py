@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -420,68 +421,103 @@ def test_an_engine_ends_with_its_java_and_says_so(tmp_path: Path) -> None:
     assert '"message": "Java has ended, so the engine ends too", "reason": "it ended with signal 9"' in said
 
 
-def test_an_engine_in_the_foreground_stays_until_it_is_stopped(tmp_path: Path) -> None:
-    settings = engine_settings(tmp_path / "engine", QUICK)
-    notes = tmp_path / "notes"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Succession:
+    """What was seen of two engines in one folder, the first started by a client, the second as a command."""
+
+    printed_while_waiting: list[str]
+    connected: int
+    """The process that a client was connected to that may start none."""
+    first: int
+    first_ran_beside_second: bool
+    second: int
+    found: int
+    """The process that clients were connected to once the second engine was ready."""
+    third: "subprocess.CompletedProcess[str]"
+    """Another one as a command, beside the second."""
+    ended_with: int
+    notes: str
+    complaints: str
+
+
+@pytest.fixture(scope="module")
+def succession(tmp_path_factory: pytest.TempPathFactory) -> Succession:
+    """One engine after the other: each start of Spark costs seconds of a processor."""
+    folder = tmp_path_factory.mktemp("succession")
+    settings = engine_settings(folder / "engine", QUICK)
+    waiting = engine_settings(folder / "engine", {**QUICK, "spark.caudal.start": "never"})
+    notes = folder / "notes"
     command = [sys.executable, "-m", "streams.spark.engine"]
     for key, value in settings.as_text().items():
         command += ["--set", f"{key}={value}"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            line = process.stdout.readline()
-            assert line.startswith("caudal spark engine ready: ")
-            assert f" data={settings.data_dir} " in line
-            with Engine.connect(settings) as engine:
-                assert engine.info.pid == process.pid
-                family = family_of(psutil.Process(process.pid))
-                engine.run("ticks", "ticking", {"file": str(notes)})
-                patiently(notes.exists)
-                process.send_signal(signal.SIGINT)
-                assert process.wait(120) == 0
-            wait_until_gone(family)
-            assert notes.read_text() == "started\nstopped\n"
-            assert [line for line in process.stderr.read().splitlines() if not line.startswith("{")] == []
-        finally:
-            process.kill()
-
-
-def test_an_engine_that_is_run_on_purpose_takes_the_place_of_one_that_was_started_in_passing(tmp_path: Path) -> None:
-    settings = engine_settings(tmp_path / "engine", QUICK)
-    command = [sys.executable, "-m", "streams.spark.engine"]
-    for key, value in settings.as_text().items():
-        command += ["--set", f"{key}={value}"]
-    with running_engine(tmp_path / "engine", QUICK) as passing:
-        first = psutil.Process(passing.info.pid)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
-            try:
-                assert process.stdout is not None
-                assert process.stdout.readline().startswith("caudal spark engine ready: ")
-                assert not first.is_running()
-                with Engine.connect(settings) as engine:
-                    assert engine.info.pid == process.pid
-                refused = subprocess.run(
-                    command, capture_output=True, text=True, cwd=REPOSITORY, check=False, timeout=120
-                )
-                message = f"an engine is already running in {settings.data_dir}\n"
-                assert (refused.returncode, refused.stderr) == (3, message)
-            finally:
-                process.terminate()
-
-
-def test_an_engine_that_others_run_is_waited_for_and_not_started(tmp_path: Path) -> None:
-    waiting = engine_settings(tmp_path, {**QUICK, "spark.caudal.start": "never"})
-    lines: list[str] = []
+    printed: list[str] = []
     with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(Engine.connect, waiting, on_progress=lines.append)
-        patiently(lambda: lines)
-        assert lines == [f"waiting for the engine of {tmp_path} (spark.caudal.start=never)"]
-        with running_engine(tmp_path, QUICK) as engine, asked.result(240) as connected:
-            assert connected.info.pid == engine.info.pid
-    assert not [line for line in lines if line.startswith("starting Spark") or "runs with a different" in line]
+        asked = threads.submit(Engine.connect, waiting, on_progress=printed.append)
+        patiently(lambda: printed)
+        with running_engine(folder / "engine", QUICK) as passing:
+            first = psutil.Process(passing.info.pid)
+            with asked.result(240) as engine:
+                connected = engine.info.pid
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY
+            ) as process:
+                try:
+                    assert process.stdout is not None
+                    assert process.stderr is not None
+                    line = process.stdout.readline()
+                    assert line.startswith("caudal spark engine ready: ")
+                    assert f" data={settings.data_dir} " in line
+                    first_ran_beside_second = first.is_running()
+                    third = subprocess.run(
+                        command, capture_output=True, text=True, cwd=REPOSITORY, check=False, timeout=240
+                    )
+                    with Engine.connect(settings) as engine:
+                        found = engine.info.pid
+                        family = family_of(psutil.Process(process.pid))
+                        engine.run("ticks", "ticking", {"file": str(notes)})
+                        patiently(notes.exists)
+                        process.send_signal(signal.SIGINT)
+                        ended_with = process.wait(240)
+                    wait_until_gone(family)
+                    return Succession(
+                        printed_while_waiting=printed,
+                        connected=connected,
+                        first=first.pid,
+                        first_ran_beside_second=first_ran_beside_second,
+                        second=process.pid,
+                        found=found,
+                        third=third,
+                        ended_with=ended_with,
+                        notes=notes.read_text(),
+                        complaints=process.stderr.read(),
+                    )
+                finally:
+                    process.kill()
+
+
+def test_an_engine_that_others_run_is_waited_for_and_not_started(succession: Succession) -> None:
+    waiting, *later = succession.printed_while_waiting
+    assert re.fullmatch(r"waiting for the engine of .* \(spark\.caudal\.start=never\)", waiting)
+    assert not [line for line in later if line.startswith("starting Spark") or "runs with a different" in line]
+    assert succession.connected == succession.first
+
+
+def test_an_engine_that_is_run_on_purpose_takes_the_place_of_one_that_was_started_in_passing(
+    succession: Succession,
+) -> None:
+    assert not succession.first_ran_beside_second
+    assert succession.found == succession.second
+
+
+def test_an_engine_that_is_run_on_purpose_does_not_take_the_place_of_another_such_one(succession: Succession) -> None:
+    assert succession.third.returncode == 3
+    assert re.fullmatch(r"an engine is already running in .*\n", succession.third.stderr)
+
+
+def test_an_engine_in_the_foreground_stays_until_it_is_stopped(succession: Succession) -> None:
+    assert succession.ended_with == 0
+    assert succession.notes == "started\nstopped\n"
+    assert [line for line in succession.complaints.splitlines() if not line.startswith("{")] == []
 
 
 def test_an_engine_that_nobody_runs_is_not_waited_for_without_end(tmp_path: Path) -> None:

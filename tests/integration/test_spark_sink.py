@@ -26,18 +26,15 @@ JSON = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
-    "trigger.interval.ms": "100",
+    "trigger.interval.ms": "300",
 }
 
 
 @pytest.fixture(scope="module")
-def worker(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkWorker]:
-    folder = tmp_path_factory.mktemp("sink")
-    with (
-        SparkWorker(folder, bootstrap=broker.bootstrap, group="spark-sink") as process,
-        Engine.connect(settings(process)),
-    ):
-        yield process
+def worker(spark_worker: SparkWorker) -> Iterator[SparkWorker]:
+    """One whose engine is there for all tests of this file, with and without sinks."""
+    with Engine.connect(settings(spark_worker)):
+        yield spark_worker
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 PARTITIONS: Final = 3
 _RECONNECT: Final = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20}
 _CALL_TIMEOUT_S: Final = 60.0
+_PAUSE_S: Final = 0.01
+"""Between a few records and the next ones: a kill meets requests under way at this pace as well as at a faster one."""
 
 
 class Load:
@@ -81,7 +83,7 @@ class IdempotentLoad(Load):
                 **_RECONNECT,
             }
         )
-        while not self._stop.wait(0.002):
+        while not self._stop.wait(_PAUSE_S):
             for partition in range(PARTITIONS):
                 self._send(producer, partition)
             producer.poll(0)
@@ -93,7 +95,7 @@ class IdempotentLoad(Load):
         if len(producer) > 1_500:
             return
         number = self.sent[partition]
-        value = f"{self.label}:{number}:".encode() + b"." * 200
+        value = f"{self.label}:{number}:".encode() + b"." * 1000  # segments are rolled all the time
         producer.produce(self.topic, value, partition=partition, on_delivery=self._report(partition, number))
         self.sent[partition] = number + 1
 
@@ -134,7 +136,7 @@ class TransactionalLoad(Load):
         """One transaction after the other; a producer that failed for good is replaced."""
         producer = self._new_producer()
         number = 0
-        while not self._stop.is_set():
+        while not self._stop.wait(_PAUSE_S):
             if not self._transaction(producer, number):
                 producer = self._new_producer()
             number += 1
@@ -211,7 +213,7 @@ class CommitLoad(Load):
         consumer = Consumer(
             {"bootstrap.servers": self.bootstrap, "group.id": self.label, "enable.auto.commit": False, **_RECONNECT}
         )
-        while not self._stop.wait(0.005):
+        while not self._stop.wait(_PAUSE_S):
             self.attempted += 1
             try:
                 consumer.commit(offsets=[TopicPartition(self.topic, 0, self.attempted)], asynchronous=False)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import ClassVar, Final, Self
 
 REPOSITORY: Final = Path(__file__).parents[2]
-READY_TIMEOUT_S: Final = 60.0
-STOP_TIMEOUT_S: Final = 30.0
+READY_TIMEOUT_S: Final = 120.0
+STOP_TIMEOUT_S: Final = 60.0
 
 
 def service_environment() -> dict[str, str]:
-    """Ours, but bytecode is kept as it is for everybody who starts a service, or each start would compile it all; what
-    tests are told looks like settings of the broker."""
+    """The environment of a service: without PYTHONDONTWRITEBYTECODE, or each start would compile everything, and
+    without variables of the tests that look like settings of the broker."""
     ours = ("PYTHONDONTWRITEBYTECODE", "KAFKA_JARS", "KAFKA_NODES")
     return {key: value for key, value in os.environ.items() if key not in ours}
 

