@@ -1,5 +1,7 @@
 """The services that routes use, as types for their signatures; the composition root puts them into `app.state`."""
 
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -7,9 +9,10 @@ from fastapi import Depends, Request
 from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.consume.instances.instances import Instances
 from rest_proxy.models.v3.resources import Links
-from rest_proxy.routes.addresses import base_url
 from rest_proxy.routes.parameters import ClusterId
 from rest_proxy.routes.reading import Reading
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(:[0-9]{1,5})?")
 
 
 async def _cluster(request: Request) -> KafkaCluster:
@@ -35,6 +38,19 @@ RecordReading = Annotated[Reading, Depends(_reading)]
 def own_url(request: Request) -> str:
     """Where clients reach this proxy, such as `http://localhost:8082`."""
     return base_url(request, request.app.state.advertised)
+
+
+def base_url(request: Request, advertised: Sequence[str]) -> str:
+    """Such as `http://localhost:8082`: the advertised listener for the request's scheme, or else the request's host."""
+    scheme = request.scope["scheme"]
+    for listener in advertised:
+        if listener.startswith(f"{scheme}://"):
+            return listener.rstrip("/")
+    host = request.headers.get("host", "")
+    if not _HOST.fullmatch(host):
+        address, port = request.scope.get("server") or ("localhost", None)
+        host = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    return f"{scheme}://{host}"
 
 
 def _links(request: Request, cluster: Cluster, cluster_id: ClusterId) -> Links:

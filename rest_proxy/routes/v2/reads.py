@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 
 from core_broker.service.web.limits import BoundedRoute
-from rest_proxy.consume.reads import Page
 from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
@@ -23,7 +22,7 @@ from rest_proxy.routes.read_parameters import (
     V2Limits,
     negotiate_read,
 )
-from rest_proxy.routes.reading import Origin, ReadRequest
+from rest_proxy.routes.reading import ReadRequest
 from rest_proxy.routes.services import RecordReading
 
 _DEFAULT_RECORDS = 10_000
@@ -81,9 +80,15 @@ async def read_records(
     )
     if not is_page:
         return await reading.stream(read, media_type=media_type)
-    _check_page(origin)
+    # A page must say where it begins, as in Redpanda.
+    if origin.position is not None:
+        raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
+    if origin.offset is None and origin.timestamp is None and origin.beginning_or_end is None:
+        raise ProxyError(40002, "Missing mandatory parameter 'offset'")
     page, body = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
-    return Response(body, media_type=media_type.decode(), headers={"link": _next_link(request, page)})
+    kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
+    link = f'<{request.url.path}?{urlencode([("offset", page.next_offset), *kept])}>; rel="next"'
+    return Response(body, media_type=media_type.decode(), headers={"link": link})
 
 
 @routes.get(
@@ -116,16 +121,3 @@ async def stream_records(
         record_format=reading.v2(stream_format),
     )
     return await reading.stream(read, media_type=media_type)
-
-
-def _check_page(origin: Origin) -> None:
-    """A page must say where it begins, as in Redpanda."""
-    if origin.position is not None:
-        raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
-    if origin.offset is None and origin.timestamp is None and origin.beginning_or_end is None:
-        raise ProxyError(40002, "Missing mandatory parameter 'offset'")
-
-
-def _next_link(request: Request, page: Page) -> str:
-    kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
-    return f'<{request.url.path}?{urlencode([("offset", page.next_offset), *kept])}>; rel="next"'

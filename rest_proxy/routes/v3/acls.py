@@ -26,6 +26,7 @@ from rest_proxy.models.v3.acls import (
     DeletedAcls,
     Name,
 )
+from rest_proxy.models.v3.resources import CollectionMetadata
 from rest_proxy.routes.services import CheckCluster, Cluster, ClusterLinks
 from rest_proxy.routes.v3.responses import BODY_ERRORS, json_response, missing_body, reads
 
@@ -113,10 +114,11 @@ routes = APIRouter(tags=["v3 acls"], route_class=BoundedRoute)
 @routes.get(_ACLS, **reads(AclDataList, "getKafkaAcls"))
 def search_acls(wanted: Annotated[AclFilter, Depends(_search)], cluster: Cluster, links: ClusterLinks) -> Response:
     """The ACLs that match; without parameters, all of them."""
-    acls.check_search(wanted)
+    acls.check_filter(wanted)
     with cluster.admin() as admin:
         found = admin.access.acls(wanted)
-    return json_response(AclDataList(metadata=acls.metadata(wanted, links), data=acls.acl_data(found, links)))
+    metadata = CollectionMetadata(self=acls.address(wanted, links))
+    return json_response(AclDataList(metadata=metadata, data=acls.acl_data(found, links)))
 
 
 @routes.post(
@@ -162,7 +164,7 @@ def create_acls(cluster: Cluster, body: CreateAclsBody | None = None) -> None:
 @routes.delete(_ACLS, **reads(DeletedAcls, "deleteKafkaAcls"))
 def delete_acls(wanted: Annotated[AclFilter, Depends(_deletion)], cluster: Cluster, links: ClusterLinks) -> Response:
     """Delete the ACLs that match. Types, operation and permission must be given: ANY for all of them."""
-    acls.check_deletion(wanted)
+    acls.check_filter(wanted, is_deletion=True)
     with cluster.admin() as admin:
         removed = admin.access.delete(wanted)
     return json_response(DeletedAcls(data=acls.acl_data(removed, links)))
