@@ -8,7 +8,7 @@ import msgspec
 from core_broker.service.clock import Clock
 from rest_proxy.formats.binary import BinaryEncoder
 from rest_proxy.formats.by_schema import SchemaEncoder, SchemaMissing
-from rest_proxy.formats.formats import NO_CHOICE, Format, SchemaChoice
+from rest_proxy.formats.formats import NO_CHOICE, Format
 from rest_proxy.formats.json_text import JsonEncoder
 from rest_proxy.formats.registry_calls import RegistryCalls
 from rest_proxy.formats.rules import V3, Rules
@@ -42,7 +42,7 @@ class Encoder(Protocol):
 class Encoders:
     """A cache of the encoders of one API; for use in one event loop.
 
-    A format of None leaves it to the schema (API v3). `ready` returns an encoder that is cached or needs no schema;
+    `ready` returns an encoder that is cached or needs no schema;
     `encoder` also creates those that need the registry.
     """
 
@@ -55,49 +55,33 @@ class Encoders:
             Format.JSON: JsonEncoder(),
             Format.STRING: StringEncoder(),
         }
-        self._cached: dict[_Key, _Cached] = {}
+        self._cached: dict[Target, _Cached] = {}
         self._characters = 0
 
-    def ready(
-        self,
-        format: Format | None,  # noqa: A002 - the API's word
-        topic: str,
-        *,
-        is_key: bool,
-        choice: SchemaChoice = NO_CHOICE,
-    ) -> Encoder | None:
+    def ready(self, target: Target) -> Encoder | None:
         """The encoder, if it is available at once."""
-        plain = self._plain.get(format)
+        plain = self._plain.get(target.format)
         if plain is not None:
-            return plain if choice == NO_CHOICE or not self._rules.format_names_schema else None
-        cached = self._cached.get((format, topic, is_key, choice))
+            return plain if target.choice == NO_CHOICE or not self._rules.format_names_schema else None
+        cached = self._cached.get(target)
         if cached is not None:
             subject = cached.latest_of
             is_current = subject is None or self._registry.known_latest(subject) is cached.encoder.schema
             return cached.encoder if is_current else None
-        if format is None or self._rules.may_use_latest or not choice.names_none:
+        if target.format is None or self._rules.may_use_latest or not target.choice.names_none:
             return None
-        return SchemaMissing(format, is_key=is_key)
+        return SchemaMissing(target.format, is_key=target.is_key)
 
-    async def encoder(
-        self,
-        format: Format | None,  # noqa: A002 - the API's word
-        topic: str,
-        *,
-        is_key: bool,
-        choice: SchemaChoice = NO_CHOICE,
-    ) -> Encoder:
+    async def encoder(self, target: Target) -> Encoder:
         """The encoder, created if it is not cached; raises ProxyError."""
-        ready = self.ready(format, topic, is_key=is_key, choice=choice)
+        ready = self.ready(target)
         if ready is not None:
             return ready
-        target = Target(format=format, topic=topic, is_key=is_key, choice=choice)
         check(target, self._rules)
         created = await self._calls.run(partial(self._create, target), sharing=target)
-        key = (format, topic, is_key, choice)
-        self._forget(key)
-        self._cached[key] = created
-        self._characters += _characters(key)
+        self._forget(target)
+        self._cached[target] = created
+        self._characters += _characters(target)
         while len(self._cached) > _MAX_ENTRIES or self._characters > _MAX_CHARACTERS:
             self._forget(next(iter(self._cached)))  # the oldest
         return created.encoder
@@ -108,9 +92,9 @@ class Encoders:
         encoder = SchemaEncoder(writer_by(schema, self._registry), self._rules.mismatch_code)
         return _Cached(encoder, target.subject_without_schema() if target.choice.is_latest else None)
 
-    def _forget(self, key: "_Key") -> None:
-        if self._cached.pop(key, None) is not None:
-            self._characters -= _characters(key)
+    def _forget(self, target: Target) -> None:
+        if self._cached.pop(target, None) is not None:
+            self._characters -= _characters(target)
 
 
 class _Cached(msgspec.Struct, frozen=True):
@@ -119,9 +103,5 @@ class _Cached(msgspec.Struct, frozen=True):
     """The subject whose latest schema it uses, and must still be the latest one; None if the request named a schema."""
 
 
-_Key = tuple[Format | None, str, bool, SchemaChoice]
-
-
-def _characters(key: _Key) -> int:
-    _, topic, _, choice = key
-    return len(topic) + len(choice.schema or "") + len(choice.subject or "")
+def _characters(target: Target) -> int:
+    return len(target.topic) + len(target.choice.schema or "") + len(target.choice.subject or "")

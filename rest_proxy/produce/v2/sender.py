@@ -10,6 +10,7 @@ from core_broker.client.records import Delivery, OutgoingRecord
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.encoding import Encoder, Encoders
 from rest_proxy.formats.formats import NO_CHOICE, Format
+from rest_proxy.formats.schema_choices import Target
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Guarantees, RecordLog
 from rest_proxy.produce.v2 import attributes
@@ -115,9 +116,8 @@ class RecordWriter:
                     code = 42201 if is_key else 42202
                     raise ProxyError(code, f"Request includes {part}s but does not include {part} schema")
                 return None
-        return encoders.ready(self._format, self._topic, is_key=is_key, choice=choice) or await encoders.encoder(
-            self._format, self._topic, is_key=is_key, choice=choice
-        )
+        target = Target(self._format, self._topic, is_key, choice)
+        return encoders.ready(target) or await encoders.encoder(target)
 
     def _write_one(self, record: Record) -> OutgoingRecord | ProxyError:
         keys, values = self._keys, self._values
