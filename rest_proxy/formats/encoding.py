@@ -6,22 +6,26 @@ from typing import Protocol
 import msgspec
 
 from core_broker.service.clock import Clock
+from rest_proxy.errors import ProxyError
 from rest_proxy.formats.binary import BinaryEncoder
-from rest_proxy.formats.by_schema import SchemaEncoder, SchemaMissing
 from rest_proxy.formats.formats import NO_CHOICE, Format
-from rest_proxy.formats.json_text import JsonEncoder
+from rest_proxy.formats.json_text import JsonEncoder, excerpt
 from rest_proxy.formats.registry_calls import RegistryCalls
 from rest_proxy.formats.rules import V3, Rules
 from rest_proxy.formats.schema_choices import Target, check, find_schema
 from rest_proxy.formats.string import StringEncoder
 from schema_registry.client.models import RegisteredSchema
 from schema_registry.client.registry_client import RegistryClient
-from schema_registry.serdes.serializer import writer_by
+from schema_registry.serdes.errors import SerdeError
+from schema_registry.serdes.serializer import Writer, writer_by
 
 _MAX_ENTRIES = 1_000
 _MAX_CHARACTERS = 4 << 20
 """Limit on the total size of schema texts used as cache keys: clients choose them, and a parsed schema is many times
 larger."""
+_MAX_REASON = 600
+_ERRORS = (SerdeError, msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError)
+_decode = msgspec.json.Decoder().decode
 
 
 class Encoder(Protocol):
@@ -105,3 +109,47 @@ class _Cached(msgspec.Struct, frozen=True):
 
 def _characters(target: Target) -> int:
     return len(target.topic) + len(target.choice.schema or "") + len(target.choice.subject or "")
+
+
+class SchemaEncoder:
+    """Encodes and frames data from its JSON form: Avro's JSON encoding, JSON itself, or Protobuf's; null stays null."""
+
+    def __init__(self, writer: Writer, mismatch_code: int) -> None:
+        self.format = Format.of_schema(writer.registered.definition.schema_type)
+        self.schema: RegisteredSchema | None = writer.registered
+        self._prefix = writer.prefix
+        self._encode = writer.codec.encode_json
+        self._mismatch_code = mismatch_code
+
+    def encode(self, data: msgspec.Raw) -> bytes | None:
+        """The bytes of one key or value."""
+        try:
+            view = _decode(data)
+            return None if view is None else self._prefix + self._encode(view)
+        except _ERRORS as error:
+            if not bytes(data):
+                return None
+            reason = str(error)
+            if len(reason) > _MAX_REASON:
+                # Errors deep inside repeat themselves level by level: the middle can go.
+                reason = f"{reason[: _MAX_REASON // 2]} … {reason[-_MAX_REASON // 2 :]}"
+            message = f"Conversion of JSON to {self.format} failed: {reason} (in {excerpt(data)})"
+            raise ProxyError(self._mismatch_code, message) from None
+
+
+class SchemaMissing:
+    """The encoder for requests that name no schema: null needs none, anything else is refused."""
+
+    schema = None
+
+    def __init__(self, format_: Format, *, is_key: bool) -> None:
+        self.format = format_
+        self._is_key = is_key
+
+    def encode(self, data: msgspec.Raw) -> bytes | None:
+        """None for null; raises ProxyError for anything else."""
+        if bytes(data) in (b"", b"null"):
+            return None
+        if self._is_key:
+            raise ProxyError(42201, "Request includes keys but does not include key schema")
+        raise ProxyError(42202, "Request includes values but does not include value schema")

@@ -13,7 +13,6 @@ from rest_proxy.formats.formats import NO_CHOICE, Format
 from rest_proxy.formats.schema_choices import Target
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Guarantees, RecordLog
-from rest_proxy.produce.v2 import attributes
 from rest_proxy.produce.v2.requests import NO_HEADERS, NULL, ProduceRequest, Record
 from rest_proxy.produce.v2.results import (
     NothingWritten,
@@ -126,7 +125,7 @@ class RecordWriter:
                 topic=self._topic,
                 value=values.encode(record.value) if values is not None else None,
                 key=keys.encode(record.key) if keys is not None and record.key is not NULL else None,
-                partition=self._partition if record.partition is None else attributes.partition(record.partition),
+                partition=self._partition if record.partition is None else record.partition_id(),
             )
             # The fast path: most records have neither.
             if record.headers is NO_HEADERS and record.timestamp is None:
@@ -136,8 +135,8 @@ class RecordWriter:
                 value=written.value,
                 key=written.key,
                 partition=written.partition,
-                headers=attributes.headers(record.headers),
-                timestamp_ms=None if record.timestamp is None else attributes.timestamp_ms(record.timestamp),
+                headers=record.header_pairs(),
+                timestamp_ms=record.timestamp_ms(),
             )
         except ProxyError as error:
             return error

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Response
 from fastapi.openapi.models import Example
 
 from core_broker.service.web.limits import BoundedRoute
-from rest_proxy.admin import brokers, configs, partitions, topics
+from rest_proxy.admin import configs, partitions, topics
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
 from rest_proxy.models.v2.topics import (
@@ -54,7 +54,7 @@ def post_root(
 @routes.get("/brokers", **_reads(BrokerList, "listBrokersV2", 406))
 def list_brokers(cluster: Cluster) -> Response:
     """The ids of the brokers."""
-    return json_response(BrokerList(brokers=[broker.id for broker in brokers.list_all(cluster)]))
+    return json_response(BrokerList(brokers=[broker.id for broker in cluster.brokers()]))
 
 
 @routes.get("/topics", **_reads(list[str], "listTopicsV2", 406))
