@@ -42,12 +42,7 @@ class Comparison:
     """Two schemas under comparison."""
 
     def __init__(
-        self,
-        original: ShapeReader,
-        update: ShapeReader,
-        *,
-        compare_pair: ComparePair,
-        compatible_types: frozenset[str],
+        self, original: ShapeReader, update: ShapeReader, *, compare_pair: ComparePair, compatible_types: frozenset[str]
     ) -> None:
         self.equality = Equality()
         self._readers = (original, update)

@@ -210,14 +210,7 @@ class Registry:
             return listings.subject_list(connection, prefix, which=which, offset=offset, limit=limit or -1)
 
     def versions(
-        self,
-        subject: str,
-        *,
-        deleted: bool,
-        deleted_only: bool,
-        deleted_as_negative: bool,
-        offset: int,
-        limit: int,
+        self, subject: str, *, deleted: bool, deleted_only: bool, deleted_as_negative: bool, offset: int, limit: int
     ) -> list[int]:
         """The version numbers of a subject."""
         with self._database.read() as connection:

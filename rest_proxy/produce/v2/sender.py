@@ -14,13 +14,7 @@ from rest_proxy.formats.schema_choices import Target
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Guarantees, RecordLog
 from rest_proxy.produce.v2.requests import NO_HEADERS, NULL, ProduceRequest, Record
-from rest_proxy.produce.v2.results import (
-    NothingWritten,
-    ProduceResult,
-    count_failures,
-    name_missing,
-    partition_offsets,
-)
+from rest_proxy.produce.v2.results import NothingWritten, ProduceResult, count_failures, name_missing, partition_offsets
 
 _CHUNK = 2000
 _CHUNK_WITH_SCHEMA = 200

@@ -110,10 +110,7 @@ async def subscribe(instances: ConsumerInstances, group: Group, name: Name, body
         raise instance_errors.illegal_state("Neither topic_pattern nor topics are present in request")
 
 
-@routes.get(
-    "/instances/{name}/subscription",
-    **_reads("getSubscriptionV2", V2SubscribedTopics, 404, 422),
-)
+@routes.get("/instances/{name}/subscription", **_reads("getSubscriptionV2", V2SubscribedTopics, 404, 422))
 async def get_subscription(instances: ConsumerInstances, group: Group, name: Name) -> Response:
     """The subscribed topics of an instance."""
     topics = await instances.use(group, name, lambda instance: instance.topics, is_remote=False)
@@ -161,10 +158,7 @@ async def seek_to_end(instances: ConsumerInstances, group: Group, name: Name, bo
     await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), END))
 
 
-@routes.post(
-    "/instances/{name}/offsets",
-    **_reads("commitOffsetsV2", list[V2CommittedOffset], 404, 409, 422),
-)
+@routes.post("/instances/{name}/offsets", **_reads("commitOffsetsV2", list[V2CommittedOffset], 404, 409, 422))
 async def commit(instances: ConsumerInstances, group: Group, name: Name, body: V2Commits | None = None) -> Response:
     """Commit the offsets of the listed records, or of all that were received. The response is an empty list."""
     records = None if body is None else body.offsets

@@ -32,8 +32,7 @@ _PAGES = {media_type.decode(): V2_PAGE for media_type in (*EMBEDDED, *V2)}
 _ERRORS = errors(404, 406, 429)
 
 StreamFormat = Annotated[
-    Format,
-    Query(alias="format", description="Streams: the format of keys and values; pages use Accept."),
+    Format, Query(alias="format", description="Streams: the format of keys and values; pages use Accept.")
 ]
 
 
