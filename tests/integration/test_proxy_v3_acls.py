@@ -241,7 +241,7 @@ def test_names_that_the_protocol_cannot_carry_are_refused(lawless: httpx2.Client
         lawless.get("/acls", params={"principal": "p" * 32_768}),
     ):
         assert answer.status_code == 400
-        assert "longer than 32767" in answer.json()["message"]
+        assert "32767" in answer.json()["message"]
     assert "authorizer" in lawless.get("/acls", params={"principal": "p" * 32_767}).json()["message"]
 
 
