@@ -1,7 +1,7 @@
 """Composition root: wires the clients of the cluster and the registry, the routes and the HTTP server together."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -77,8 +77,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
     """Run a proxy while the block runs; yields its endpoints."""
     async with AsyncExitStack() as stack:
         parts = await _start(settings, stack)
-        routers = [*_v2_routers(settings, parts), *_v3_routers(settings, parts)]
-        async with serving(application(routers, settings, parts.metrics, parts.is_healthy), settings) as urls:
+        async with serving(_application(settings, parts), settings) as urls:
             try:
                 yield {**endpoints(urls), "state": _state_folder(settings)}
             finally:
@@ -161,32 +160,21 @@ def _add_gauges(parts: Parts, readers: Readers) -> None:
     add("consumer_instances", "Consumer instances that are open.", lambda: parts.instances.count)
 
 
-def _v2_routers(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
-    if settings.api_v2_enable:
-        sender = V2RecordSender(parts.producers, Encoders(parts.registry, rules.V2), parts.metrics)
-        yield v2_produce.router(settings, sender)
-        yield v2_consumers.router(settings, instances=parts.instances)
-        yield v2_reads.router(parts.reading)
-        yield v2_topics.router(parts.cluster)
+def _v2_routers(settings: ProxySettings, parts: Parts) -> list[APIRouter]:
+    sender = V2RecordSender(parts.producers, Encoders(parts.registry, rules.V2), parts.metrics)
+    return [v2_produce.router(settings, sender), v2_consumers.routes, v2_reads.routes, v2_topics.routes]
 
 
-def _v3_routers(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
-    if settings.api_v3_enable:
-        sender = V3RecordSender(parts.producers, Encoders(parts.registry, rules.V3), parts.metrics)
-        yield produce.router(settings, sender=sender, cluster=parts.cluster, streams=parts.record_streams)
-        yield reads.router(parts.reading, parts.cluster, settings.advertised_listeners)
-        for resource in (clusters, brokers, topics, partitions, configs, groups, acls):
-            yield resource.router(parts.cluster, settings.advertised_listeners)
+def _v3_routers(settings: ProxySettings, parts: Parts) -> list[APIRouter]:
+    sender = V3RecordSender(parts.producers, Encoders(parts.registry, rules.V3), parts.metrics)
+    writing = produce.router(settings, sender=sender, cluster=parts.cluster, streams=parts.record_streams)
+    resources = (reads, clusters, brokers, topics, partitions, configs, groups, acls)
+    return [writing, *(resource.routes for resource in resources)]
 
 
-def application(
-    routers: Sequence[APIRouter],
-    settings: ProxySettings,
-    metrics: ProxyMetrics,
-    is_healthy: Callable[[], bool] = lambda: True,
-) -> Application:
+def _application(settings: ProxySettings, parts: Parts) -> Application:
     """The whole HTTP application; must be created inside the event loop that serves it."""
-    counts = RequestCounts("caudal_rest_proxy")
+    metrics, counts = parts.metrics, RequestCounts("caudal_rest_proxy")
 
     def collect() -> Iterable[Family]:
         yield from metrics.families()
@@ -197,8 +185,14 @@ def application(
         description=_DESCRIPTION,
         error_type=ProxyError,
         collect=collect,
-        is_healthy=is_healthy,
+        is_healthy=parts.is_healthy,
     )
+    app.state.cluster, app.state.instances, app.state.reading = parts.cluster, parts.instances, parts.reading
+    app.state.advertised = settings.advertised_listeners
+    routers = [
+        *(_v2_routers(settings, parts) if settings.api_v2_enable else ()),
+        *(_v3_routers(settings, parts) if settings.api_v3_enable else ()),
+    ]
     for router in routers:
         app.include_router(router)
     document.describe(app)

@@ -4,15 +4,7 @@ Every error is a ProxyError; the functions below create those that are raised in
 and of the registry are mapped at the edge: `from_cluster`, `from_registry`.
 """
 
-from core_broker.client.errors import (
-    AlreadyExists,
-    ClientError,
-    NotAllowed,
-    NotFound,
-    Rejected,
-    Retriable,
-    Unreachable,
-)
+from core_broker.client.errors import AlreadyExists, ClientError, NotAllowed, NotFound, Rejected, Retriable, Unreachable
 from schema_registry.client import errors as registry_errors
 
 _UNKNOWN_PARTITION = -190

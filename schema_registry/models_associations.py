@@ -40,13 +40,18 @@ class AssociationChange(WithSchema):
     normalize: bool | None = None
 
 
-class ResourceChange(Model):
-    """Associations of one resource to create or change."""
+class OfResource(Model):
+    """The base of bodies about one resource."""
 
     resource_name: str | None = None
     resource_namespace: str | None = None
     resource_id: str | None = None
     resource_type: str | None = None
+
+
+class ResourceChange(OfResource):
+    """Associations of one resource to create or change."""
+
     associations: list[AssociationChange] | None = None
 
 
@@ -57,13 +62,9 @@ class AssociationOperation(AssociationChange):
     cascade_lifecycle: bool | None = None
 
 
-class ResourceOperations(Model):
+class ResourceOperations(OfResource):
     """The operations of a batch on one resource."""
 
-    resource_name: str | None = None
-    resource_namespace: str | None = None
-    resource_id: str | None = None
-    resource_type: str | None = None
     associations: list[AssociationOperation] | None = None
 
 
@@ -73,13 +74,9 @@ class AssociationBatch(Model):
     requests: list[ResourceOperations] | None = None
 
 
-class AssociationQuery(Model):
+class AssociationQuery(OfResource):
     """A query for the associations of one resource, by its id or else by its name."""
 
-    resource_name: str | None = None
-    resource_namespace: str | None = None
-    resource_id: str | None = None
-    resource_type: str | None = None
     association_types: list[str] | None = None
     lifecycle: Lifecycle | None = None
 
@@ -116,13 +113,9 @@ class AssociationInfo(WithSchema):
     schema_: SchemaResponse | None = None
 
 
-class ResourceResponse(Model):
+class ResourceResponse(OfResource):
     """The associations of one resource; none after a dry run."""
 
-    resource_name: str | None = None
-    resource_namespace: str | None = None
-    resource_id: str | None = None
-    resource_type: str | None = None
     associations: list[AssociationInfo] | None = None
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.v3.acls import AclData, CreateAclBody
-from rest_proxy.models.v3.resources import CollectionMetadata, Links, ResourceMetadata
+from rest_proxy.models.v3.resources import Links, ResourceMetadata
 
 _NOT_IN_RULES = {
     "resource_type": (ResourceType.ANY, ResourceType.UNKNOWN),
@@ -15,7 +15,6 @@ _NOT_IN_RULES = {
     "operation": (Operation.ANY, Operation.UNKNOWN),
     "permission": (Permission.ANY, Permission.UNKNOWN),
 }
-_FIELDS = tuple(_NOT_IN_RULES)
 
 
 # --- requests ---
@@ -29,18 +28,14 @@ def rule(body: CreateAclBody) -> Acl:
     return Acl(**dict(body))
 
 
-def check_search(wanted: AclFilter) -> None:
-    """400 for a filter with an unknown value."""
-    for field in _FIELDS:
-        if getattr(wanted, field) == "UNKNOWN":
-            raise ProxyError(400, f"{field} cannot be UNKNOWN")
+def check_filter(wanted: AclFilter, *, is_deletion: bool = False) -> None:
+    """400 for a filter with an unknown value.
 
-
-def check_deletion(wanted: AclFilter) -> None:
-    """400 for a deletion that leaves out a field (the default is UNKNOWN): a forgotten one must not delete all ACLs."""
-    for field in _FIELDS:
+    In a deletion that is also a field that was left out: a forgotten one must not delete all ACLs.
+    """
+    for field in _NOT_IN_RULES:
         if getattr(wanted, field) == "UNKNOWN":
-            raise ProxyError(400, f"{field} cannot be unspecified or UNKNOWN")
+            raise ProxyError(400, f"{field} cannot be {'unspecified or ' if is_deletion else ''}UNKNOWN")
 
 
 # --- responses ---
@@ -52,11 +47,6 @@ def acl_data(acls: Iterable[Acl], links: Links) -> list[AclData]:
         AclData(metadata=ResourceMetadata(self=address(acl, links)), cluster_id=links.cluster_id, **asdict(acl))
         for acl in acls
     ]
-
-
-def metadata(wanted: AclFilter, links: Links) -> CollectionMetadata:
-    """The metadata of a search result."""
-    return CollectionMetadata(self=address(wanted, links))
 
 
 def address(about: Acl | AclFilter, links: Links) -> str:

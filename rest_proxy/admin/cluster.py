@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError, NotFound
-from core_broker.client.models import Cluster
+from core_broker.client.models import Broker, Cluster
 from core_broker.client.reachability import Reachability
 from rest_proxy.errors import ProxyError, from_cluster
 
@@ -54,6 +54,17 @@ class KafkaCluster:
         with self._lock:
             self._id, self._described_at = found.cluster_id, time.monotonic()
         return found
+
+    def brokers(self) -> list[Broker]:
+        """Every broker, by id."""
+        return sorted(self.describe().brokers, key=lambda broker: broker.id)
+
+    def broker(self, broker_id: int) -> Broker:
+        """A broker, or 404."""
+        for broker in self.brokers():
+            if broker.id == broker_id:
+                return broker
+        raise not_found()
 
     def check(self, cluster_id: str) -> None:
         """Raise unless this is its id; calls the cluster if the cached id is old or differs."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core_broker.client.errors import NotFound
 from core_broker.client.models import Config
-from rest_proxy.admin import brokers, topics
+from rest_proxy.admin import topics
 from rest_proxy.admin.cluster import KafkaCluster, check_text, not_found, unknown_topic_or_partition
 from rest_proxy.errors import ProxyError, from_cluster
 
@@ -87,14 +87,14 @@ def change_topics(
 
 def of_broker(cluster: KafkaCluster, broker_id: int) -> list[Config]:
     """The configs of a broker, by name; 404 for an unknown broker."""
-    brokers.get(cluster, broker_id)
+    cluster.broker(broker_id)
     with cluster.admin() as admin:
         return admin.configs_of_brokers([broker_id])[broker_id]
 
 
 def of_all_brokers(cluster: KafkaCluster) -> dict[int, list[Config]]:
     """The configs of every broker, by broker and name."""
-    ids = [broker.id for broker in brokers.list_all(cluster)]
+    ids = [broker.id for broker in cluster.brokers()]
     with cluster.admin() as admin:
         return admin.configs_of_brokers(ids)
 

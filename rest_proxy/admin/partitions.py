@@ -19,6 +19,14 @@ def get(cluster: KafkaCluster, topic: str, index: int, *, missing: ProxyError | 
     raise missing or not_found()
 
 
+def on_broker(cluster: KafkaCluster, broker_id: int) -> list[tuple[str, Partition]]:
+    """The partitions with a replica on a broker, with their topics, by topic and number; 404 for an unknown broker."""
+    cluster.broker(broker_id)
+    with cluster.admin() as admin:
+        found = admin.all_topics()
+    return [(topic.name, item) for topic in found for item in topic.partitions if broker_id in item.replicas]
+
+
 def offsets(cluster: KafkaCluster, topic: str, index: int) -> tuple[int, int]:
     """The first offset of a partition, and the one that its next record gets; 40402 when it does not exist."""
     get(cluster, topic, index, missing=ProxyError(40402, "Partition not found."))

@@ -32,8 +32,7 @@ class BinaryEncoder:
             return from_base64(_decode_text(data))
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, ValueError):
             raise ProxyError(
-                400,
-                f"{excerpt(data)} is not base64: expected a string of A-Z, a-z, 0-9, + and /, or null",
+                400, f"{excerpt(data)} is not base64: expected a string of A-Z, a-z, 0-9, + and /, or null"
             ) from None
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from rest_proxy.errors import ProxyError
-from rest_proxy.formats.formats import Format, SchemaChoice
+from rest_proxy.formats.formats import NO_CHOICE, Format, SchemaChoice
 from rest_proxy.formats.rules import Rules
 from schema_registry.client.errors import ClientError, IncompatibleSchema, Refused, SchemaNotFound
 from schema_registry.client.models import RegisteredSchema, SchemaDefinition
@@ -17,14 +17,14 @@ _INVALID_SCHEMA = 42201
 """The registry's code for a schema that it cannot parse."""
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class Target(msgspec.Struct, frozen=True):
     """The data that a schema is needed for, and what the request says about the schema."""
 
     format: Format | None
     """None if the schema determines it."""
     topic: str
     is_key: bool
-    choice: SchemaChoice
+    choice: SchemaChoice = NO_CHOICE
 
     @property
     def strategy(self) -> SubjectNameStrategy:

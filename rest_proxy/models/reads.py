@@ -130,7 +130,4 @@ EVENTS = {
     },
     "example": 'retry: 1000\nid: 0:17\n\nid: 0:18\ndata: {"partition_id":0,"offset":17}\n\n: heartbeat\n\n',
 }
-V2_PAGE = {
-    "schema": {"type": "array", "items": {"$ref": "#/components/schemas/V2ReadRecord"}},
-    "example": [_RECORD_V2],
-}
+V2_PAGE = {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/V2ReadRecord"}}, "example": [_RECORD_V2]}

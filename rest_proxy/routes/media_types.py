@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from fastapi.responses import JSONResponse
 
-from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
+from core_broker.service.web.asgi import Application, Receive, Scope, Send
 from core_broker.service.web.errors import status_error
-from core_broker.service.web.media_types import negotiate, without_parameters
+from core_broker.service.web.media_types import negotiate, with_media_type, without_parameters
 from rest_proxy.formats.formats import Format
 
 JSON = b"application/json"
@@ -67,18 +67,6 @@ def _response_types(path: bytes) -> Sequence[bytes]:
     if is_v3(path):
         return (JSON,)
     return (*V2, *EMBEDDED) if path.startswith(b"/consumers/") else V2
-
-
-def with_media_type(send: Send, media_type: bytes) -> Send:
-    """Wrap `send` so that responses have this media type."""
-
-    async def send_typed(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = [pair for pair in message["headers"] if pair[0] != b"content-type"]
-            message["headers"] = [*headers, (b"content-type", media_type)]
-        await send(message)
-
-    return send_typed
 
 
 def _checks_itself(method: str, path: bytes) -> bool:

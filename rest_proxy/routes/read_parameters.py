@@ -57,8 +57,7 @@ MaxRecords = Annotated[
     int | None, Query(ge=1, le=2**31 - 1, description="Most records in a page, or before a stream ends.")
 ]
 Until = Annotated[
-    Literal["end"] | None,
-    Query(description="Streams: end with the last record that existed when the request arrived."),
+    Literal["end"] | None, Query(description="Streams: end with the last record that existed when the request arrived.")
 ]
 IsolationLevel = Annotated[
     Literal["read_committed", "read_uncommitted"] | None,
@@ -86,11 +85,7 @@ async def origin(
 ) -> Origin:
     """Where a read of a partition begins."""
     return Origin(
-        offset=offset,
-        timestamp=timestamp,
-        beginning_or_end=from_,
-        position=position,
-        last_event_id=last_event_id,
+        offset=offset, timestamp=timestamp, beginning_or_end=from_, position=position, last_event_id=last_event_id
     )
 
 
@@ -114,11 +109,7 @@ async def stream_limits(*, max_records: MaxRecords = None, until: Until = None) 
 
 
 async def v3_limits(
-    *,
-    timeout_ms: Timeout = None,
-    max_bytes: MaxBytes = None,
-    max_records: MaxRecords = None,
-    until: Until = None,
+    *, timeout_ms: Timeout = None, max_bytes: MaxBytes = None, max_records: MaxRecords = None, until: Until = None
 ) -> Limits:
     """When a page or stream ends, with API v3's parameter names."""
     return Limits(timeout_ms=timeout_ms, max_bytes=max_bytes, max_records=max_records, until_end=until is not None)

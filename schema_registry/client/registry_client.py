@@ -169,14 +169,12 @@ class RegistryClient:
     def versions_of(self, schema_id: int, *, subject: str | None = None, deleted: bool = False) -> list[SubjectVersion]:
         """The versions that have the schema with an id, in the context of `subject`."""
         query: Query = {**_without_none(subject=subject), "deleted": deleted}
-        return _decode(
-            self._transport.send("GET", f"/schemas/ids/{schema_id}/versions", query=query), list[SubjectVersion]
-        )
+        return self._get(f"/schemas/ids/{schema_id}/versions", list[SubjectVersion], query)
 
     def referenced_by(self, subject: str, version: Version, *, deleted: bool = False) -> list[int]:
         """The ids of schemas that reference a version; with `deleted` also of those with only deleted versions."""
         path = f"{_subject(subject)}/versions/{_segment(str(version))}/referencedby"
-        return _decode(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
+        return self._get(path, list[int], {"deleted": deleted})
 
     def is_compatible(
         self, subject: str, definition: SchemaDefinition, *, version: Version | None = "latest", normalize: bool = False
@@ -196,7 +194,7 @@ class RegistryClient:
     def subjects(self, *, prefix: str | None = None, deleted: bool = False) -> list[str]:
         """The names of subjects."""
         query: Query = {"deleted": deleted, **_without_none(subjectPrefix=prefix)}
-        return _decode(self._transport.send("GET", "/subjects", query=query), list[str])
+        return self._get("/subjects", list[str], query)
 
     def schemas(
         self, *, prefix: str | None = None, deleted: bool = False, latest_only: bool = False
@@ -211,8 +209,7 @@ class RegistryClient:
             "limit": page_size,
         }
         while True:
-            content = self._transport.send("GET", "/schemas", query={**query, "offset": len(found)})
-            items = _decode(content, list[SchemaPayload])
+            items = self._get("/schemas", list[SchemaPayload], {**query, "offset": len(found)})
             page = {(item.subject, item.version): item.to_registered() for item in items}
             if len(page) != page_size or page.keys() <= found.keys():  # the latter if the registry ignores the offset
                 return list((found | page).values())
@@ -220,8 +217,7 @@ class RegistryClient:
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
         """The versions of a subject."""
-        path = f"{_subject(subject)}/versions"
-        return _decode(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
+        return self._get(f"{_subject(subject)}/versions", list[int], {"deleted": deleted})
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
         """Delete all versions of a subject: softly first, then with `permanent`."""
@@ -241,7 +237,7 @@ class RegistryClient:
     def config(self, subject: str | None = None, *, default_to_global: bool = True) -> dict[str, Any]:
         """The config of a subject, or the global one; the level is under `compatibilityLevel`."""
         query: Query = {} if subject is None else {"defaultToGlobal": default_to_global}
-        return _decode(self._transport.send("GET", _config(subject), query=query), dict[str, Any])
+        return self._get(_config(subject), dict[str, Any], query)
 
     def set_config(self, subject: str | None, config: Mapping[str, Any]) -> dict[str, Any]:
         """Change the config of a subject, or the global one (None); the level is under `compatibility`."""
@@ -250,6 +246,9 @@ class RegistryClient:
     def delete_config(self, subject: str | None = None) -> dict[str, Any]:
         """Remove the config of a subject, which then inherits it; returns the config that was set."""
         return _decode(self._transport.send("DELETE", _config(subject), repeatable=False), dict[str, Any])
+
+    def _get(self, path: str, kind: type[T], query: Query) -> T:
+        return _decode(self._transport.send("GET", path, query=query), kind)
 
     def _fetch(self, key: object, path: str, query: Query) -> RegisteredSchema:
         """Fetch a schema by an id that may come from garbage, so that a missing one is cached for a moment as well."""
@@ -263,7 +262,7 @@ class RegistryClient:
             raise
 
     def _get_schema(self, path: str, query: Query) -> RegisteredSchema:
-        found = _decode(self._transport.send("GET", path, query=query), SchemaPayload)
+        found = self._get(path, SchemaPayload, query)
         if found.schema is None:
             raise Refused("the registry's response has no schema")
         return found.to_registered()

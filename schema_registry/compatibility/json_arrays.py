@@ -1,10 +1,15 @@
 """Differences between arrays: items at fixed positions, other items, `contains`, sizes."""
 
 from schema_registry.compatibility.json_comparison import Comparison
+from schema_registry.compatibility.json_content_models import (
+    check_removed,
+    compare_additional,
+    compare_covered,
+    compare_unevaluated,
+)
 from schema_registry.compatibility.json_findings import Findings
 from schema_registry.compatibility.json_scalars import Number, compare_limit, compare_limits
 from schema_registry.compatibility.json_shapes import Shape
-from schema_registry.compatibility.json_unevaluated import compare_unevaluated
 from schema_registry.formats.json_references import Node
 from schema_registry.formats.json_text import JsonObject
 
@@ -31,7 +36,7 @@ def compare_arrays(comparison: Comparison, original: Shape, update: Shape, found
     old, new = _Items(original.keywords), _Items(update.keywords)
     found.include(comparison.compare(old.all, new.all), "items")
     _compare_prefixes(comparison, old, new, found)
-    _compare_additional(comparison, old.additional, new.additional, found)
+    compare_additional(comparison, old.additional, new.additional, found, keyword="additionalItems")
     compare_unevaluated(comparison, original, update, found, keyword="unevaluatedItems")
     _compare_sizes(original, update, found)
 
@@ -42,25 +47,13 @@ def _compare_prefixes(comparison: Comparison, old: _Items, new: _Items, found: F
     for index in range(both):
         found.include(comparison.compare(old.prefix[index], new.prefix[index]), f"items/{index}")
     for index in range(both, len(old.prefix)):
-        _check_removed(comparison, old.prefix[index], new, found, path=f"items/{index}")
+        path = f"items/{index}"
+        if _is_open(comparison, new, of_update=True):
+            found.add("ITEM_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
+        else:
+            check_removed(comparison, old.prefix[index], _covering_schema(new), found, what="ITEM", path=path)
     for index in range(both, len(new.prefix)):
         _check_added(comparison, old, new.prefix[index], found, path=f"items/{index}")
-
-
-def _check_removed(comparison: Comparison, removed: Node, new: _Items, found: Findings, *, path: str) -> None:
-    if _is_open(comparison, new, of_update=True):
-        found.add("ITEM_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
-        return
-    covering = _covering_schema(new)
-    if covering is not None:
-        inside = comparison.compare(removed, covering)
-        found.include(inside, path)
-        verdict = "IS" if inside.is_compatible else "NOT"
-        found.add(f"ITEM_REMOVED_{verdict}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)
-    elif removed is False:
-        found.add("ITEM_WITH_FALSE_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
-    else:
-        found.add("ITEM_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
 
 
 def _check_added(comparison: Comparison, old: _Items, added: Node, found: Findings, *, path: str) -> None:
@@ -72,11 +65,8 @@ def _check_added(comparison: Comparison, old: _Items, added: Node, found: Findin
     covering = _covering_schema(old)
     if covering is None:
         found.add("ITEM_ADDED_TO_CLOSED_CONTENT_MODEL", path)
-        return
-    inside = comparison.compare(covering, added)
-    found.include(inside, path)
-    verdict = "IS" if inside.is_compatible else "NOT"
-    found.add(f"ITEM_ADDED_{verdict}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)
+    else:
+        compare_covered(comparison, covering, added, found, what="ITEM_ADDED", path=path)
 
 
 def _is_open(comparison: Comparison, items: _Items, *, of_update: bool) -> bool:
@@ -93,18 +83,6 @@ def _covering_schema(items: _Items) -> Node | None:
         if schema is False:
             return None
     return None
-
-
-def _compare_additional(comparison: Comparison, old: Node, new: Node, found: Findings) -> None:
-    path = "additionalItems"
-    if (old is False) != (new is False):
-        found.add("ADDITIONAL_ITEMS_ADDED" if old is False else "ADDITIONAL_ITEMS_REMOVED", path)
-    elif isinstance(old, dict) and isinstance(new, dict):
-        found.include(comparison.compare(old, new), path)
-    elif isinstance(new, dict):
-        found.add("ADDITIONAL_ITEMS_NARROWED", path)
-    elif isinstance(old, dict):
-        found.add("ADDITIONAL_ITEMS_EXTENDED", path)
 
 
 def _compare_sizes(original: Shape, update: Shape, found: Findings) -> None:

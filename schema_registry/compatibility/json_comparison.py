@@ -5,13 +5,13 @@ again. So schemas that refer to each other in cycles need no recursion, and the 
 are compatible with each other.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TypeAlias
 
-from schema_registry.compatibility.json_equality import Equality
 from schema_registry.compatibility.json_findings import Findings
 from schema_registry.compatibility.json_shapes import Shape, ShapeKind, ShapeReader
 from schema_registry.formats.json_references import Node
+from schema_registry.formats.json_text import JsonValue
 
 MAX_WORK = 150_000
 """Maximum number of steps of a comparison: less than half a second."""
@@ -42,12 +42,7 @@ class Comparison:
     """Two schemas under comparison."""
 
     def __init__(
-        self,
-        original: ShapeReader,
-        update: ShapeReader,
-        *,
-        compare_pair: ComparePair,
-        compatible_types: frozenset[str],
+        self, original: ShapeReader, update: ShapeReader, *, compare_pair: ComparePair, compatible_types: frozenset[str]
     ) -> None:
         self.equality = Equality()
         self._readers = (original, update)
@@ -134,3 +129,34 @@ class Comparison:
         if was_compatible and not found.is_compatible:
             for dependent in pair.dependents:
                 (self._stale if dependent.found.is_compatible else self._outdated)[dependent] = None
+
+
+class Equality:
+    """Returns equal keys for equal values: 1 and 1.0 are equal, 1 and true are not, the order of members is ignored.
+
+    Arrays and objects are cached by identity, so they must live as long as this object.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[int, Hashable] = {}
+
+    def key(self, value: JsonValue) -> Hashable:
+        """A hashable key that is equal for equal values."""
+        if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return value
+        if not isinstance(value, dict | list):
+            return (value,)
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = self._container_key(value)
+        return known
+
+    def _container_key(self, value: JsonValue) -> Hashable:
+        content: Hashable
+        if isinstance(value, dict):
+            content = ("object", frozenset((name, self.key(member)) for name, member in value.items()))
+        else:
+            assert isinstance(value, list)
+            content = ("array", *map(self.key, value))
+        return ("container", self._numbers.setdefault(content, len(self._numbers)))

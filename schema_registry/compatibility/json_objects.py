@@ -6,10 +6,15 @@ update's.
 """
 
 from schema_registry.compatibility.json_comparison import Comparison
+from schema_registry.compatibility.json_content_models import (
+    check_removed,
+    compare_additional,
+    compare_covered,
+    compare_unevaluated,
+)
 from schema_registry.compatibility.json_findings import Findings, step
 from schema_registry.compatibility.json_scalars import compare_limits
 from schema_registry.compatibility.json_shapes import Shape
-from schema_registry.compatibility.json_unevaluated import compare_unevaluated
 from schema_registry.formats.json_patterns import matches
 from schema_registry.formats.json_references import Node
 from schema_registry.formats.json_text import JsonObject
@@ -24,7 +29,9 @@ def compare_objects(comparison: Comparison, original: Shape, update: Shape, foun
     _compare_required(original, update, found)
     _compare_properties(comparison, original, update, found)
     _compare_dependencies(comparison, original, update, found)
-    _compare_additional(comparison, original.keywords, update.keywords, found)
+    keyword = "additionalProperties"
+    old, new = original.keywords.get(keyword, True), update.keywords.get(keyword, True)
+    compare_additional(comparison, old, new, found, keyword=keyword)
     compare_unevaluated(comparison, original, update, found, keyword="unevaluatedProperties")
     limits = {"maxProperties": "MAX_PROPERTIES", "minProperties": "MIN_PROPERTIES"}
     compare_limits(found, original, update, keywords=limits)
@@ -54,29 +61,15 @@ def _compare_properties(comparison: Comparison, original: Shape, update: Shape, 
     for name in sorted(old.keys() | new.keys()):
         path = f"properties/{step(name)}"
         if name not in new:
-            _check_removed(comparison, old[name], update, found, name=name, path=path)
+            if _is_open(comparison, update, of_update=True):
+                found.add("PROPERTY_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
+                continue
+            covering = _covering_schema(comparison, update, name=name, of_update=True)
+            check_removed(comparison, old[name], covering, found, what="PROPERTY", path=path)
         elif name not in old:
             _check_added(comparison, original, update, found, name=name, path=path)
         else:
             found.include(comparison.compare(old[name], new[name]), path)
-
-
-def _check_removed(
-    comparison: Comparison, removed: Node, update: Shape, found: Findings, *, name: str, path: str
-) -> None:
-    if _is_open(comparison, update, of_update=True):
-        found.add("PROPERTY_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
-        return
-    covering = _covering_schema(comparison, update, name=name, of_update=True)
-    if covering is not None:
-        inside = comparison.compare(removed, covering)
-        found.include(inside, path)
-        verdict = "IS" if inside.is_compatible else "NOT"
-        found.add(f"PROPERTY_REMOVED_{verdict}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)
-    elif removed is False:
-        found.add("PROPERTY_WITH_FALSE_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
-    else:
-        found.add("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
 
 
 def _check_added(
@@ -92,10 +85,7 @@ def _check_added(
     else:
         covering = _covering_schema(comparison, original, name=name, of_update=False)
         if covering is not None:
-            inside = comparison.compare(covering, added)
-            found.include(inside, path)
-            verdict = "IS" if inside.is_compatible else "NOT"
-            found.add(f"PROPERTY_ADDED_{verdict}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)
+            compare_covered(comparison, covering, added, found, what="PROPERTY_ADDED", path=path)
     if name not in _required_names(update):
         kind = "OPTIONAL_PROPERTY"
     else:
@@ -138,19 +128,6 @@ def _covering_schema(comparison: Comparison, shape: Shape, *, name: str, of_upda
     if additional is None and not patterns:
         additional = keywords.get("unevaluatedProperties")
     return additional if isinstance(additional, dict) else None
-
-
-def _compare_additional(comparison: Comparison, original: JsonObject, update: JsonObject, found: Findings) -> None:
-    path = "additionalProperties"
-    old, new = original.get(path, True), update.get(path, True)
-    if (old is False) != (new is False):
-        found.add("ADDITIONAL_PROPERTIES_ADDED" if old is False else "ADDITIONAL_PROPERTIES_REMOVED", path)
-    elif isinstance(old, dict) and isinstance(new, dict):
-        found.include(comparison.compare(old, new), path)
-    elif isinstance(new, dict):
-        found.add("ADDITIONAL_PROPERTIES_NARROWED", path)
-    elif isinstance(old, dict):
-        found.add("ADDITIONAL_PROPERTIES_EXTENDED", path)
 
 
 def _compare_dependencies(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:

@@ -98,9 +98,10 @@ class _Comparison:
         lost = _lost_oneofs(reader, writer)
         for number in sorted({*new, *old}):
             if number not in new:
-                self._add_removed(old[number], lost, trail)
+                if old[number].oneof not in lost:
+                    self.changes.add(_field_kind(old[number], "REMOVED"), old[number].trail(trail))
             elif number not in old:
-                self._add_added(new[number], trail)
+                self.changes.add(_field_kind(new[number], "ADDED"), new[number].trail(trail))
             else:
                 self._compare_fields(new[number], old[number], trail)
         self.compare_messages(reader.nested_type, writer.nested_type, trail=trail)
@@ -125,20 +126,6 @@ class _Comparison:
         were_free = sum(member.oneof is None for member in before)
         kind = "MULTIPLE_FIELDS_MOVED_TO_ONEOF" if were_free > 1 else "FIELD_MOVED_TO_EXISTING_ONEOF"
         self.changes.add(kind, (*trail, oneof))
-
-    def _add_removed(self, old: Member, lost: frozenset[str], trail: Trail) -> None:
-        if old.oneof is None:
-            kind = "REQUIRED_FIELD_REMOVED" if _is_required(old.field) else "FIELD_REMOVED"
-            self.changes.add(kind, old.trail(trail))
-        elif old.oneof not in lost:
-            self.changes.add("ONEOF_FIELD_REMOVED", old.trail(trail))
-
-    def _add_added(self, new: Member, trail: Trail) -> None:
-        if new.oneof is not None:
-            kind = "ONEOF_FIELD_ADDED"
-        else:
-            kind = "REQUIRED_FIELD_ADDED" if _is_required(new.field) else "FIELD_ADDED"
-        self.changes.add(kind, new.trail(trail))
 
     def _compare_fields(self, new: Member, old: Member, trail: Trail) -> None:
         here = new.trail(trail)
@@ -199,8 +186,11 @@ class _Comparison:
         return self._seen[pair]
 
 
-def _is_required(field: FieldDescriptorProto) -> bool:
-    return field.label == FieldDescriptorProto.LABEL_REQUIRED
+def _field_kind(member: Member, change: str) -> str:
+    if member.oneof is not None:
+        return f"ONEOF_FIELD_{change}"
+    is_required = member.field.label == FieldDescriptorProto.LABEL_REQUIRED
+    return f"REQUIRED_FIELD_{change}" if is_required else f"FIELD_{change}"
 
 
 def _lost_oneofs(reader: DescriptorProto, writer: DescriptorProto) -> frozenset[str]:

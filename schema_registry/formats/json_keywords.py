@@ -86,14 +86,6 @@ def _pattern_faults(schema: JsonObject, patterns: SchemaPatterns) -> Iterator[tu
                 yield ("patternProperties", name), f"not a valid regular expression: {fault}"
 
 
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_positive(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
 def _is_count(value: JsonValue) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
@@ -103,18 +95,6 @@ def _is_count(value: JsonValue) -> bool:
 def _is_plain_count(value: JsonValue) -> bool:
     """As `_is_count` in draft 4, where 1.0 is not an integer."""
     return isinstance(value, int) and _is_count(value)
-
-
-def _is_string(value: JsonValue) -> bool:
-    return isinstance(value, str)
-
-
-def _is_boolean(value: JsonValue) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_array(value: JsonValue) -> bool:
-    return isinstance(value, list)
 
 
 def _are_names(value: JsonValue) -> bool:
@@ -146,10 +126,11 @@ def _are_some_values(value: JsonValue) -> bool:
     return bool(value) and len({write(item, sort_keys=True) for item in value}) == len(value)
 
 
-_STRING = Keyword("a string", _is_string)
-_NUMBER = Keyword("a number", _is_number)
+_STRING = Keyword("a string", lambda value: isinstance(value, str))
+_NUMBER = Keyword("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool))
 _COUNT = Keyword("a non-negative integer", _is_count)
-_BOOLEAN = Keyword("true or false", _is_boolean)
+_BOOLEAN = Keyword("true or false", lambda value: isinstance(value, bool))
+_ARRAY = Keyword("an array", lambda value: isinstance(value, list))
 _NAMES = Keyword("an array of distinct strings", _are_names)
 
 
@@ -203,17 +184,20 @@ def _plain_keywords(draft: Draft) -> dict[str, Keyword]:
     keywords |= dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _BOOLEAN if draft is Draft.DRAFT_4 else _NUMBER)
     counts = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties")
     keywords |= dict.fromkeys(counts, _COUNT)
-    keywords["multipleOf"] = Keyword("a number greater than 0", _is_positive)
+    keywords["multipleOf"] = Keyword(
+        "a number greater than 0",
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value > 0,
+    )
     keywords["uniqueItems"] = _BOOLEAN
     keywords["type"] = Keyword("the name of a type or an array of distinct ones", _is_type)
-    keywords["enum"] = Keyword("an array", _is_array)
+    keywords["enum"] = _ARRAY
     keywords["required"] = _NAMES
     if draft is Draft.DRAFT_4:
         keywords |= dict.fromkeys(counts, Keyword("a non-negative integer", _is_plain_count))
         keywords["enum"] = Keyword("a non-empty array of distinct values", _are_some_values)
         keywords["required"] = Keyword("a non-empty array of distinct strings", _are_some_names)
     else:
-        keywords["examples"] = Keyword("an array", _is_array)
+        keywords["examples"] = _ARRAY
     if draft not in {Draft.DRAFT_4, Draft.DRAFT_6}:
         keywords |= dict.fromkeys(("$comment", "contentMediaType", "contentEncoding"), _STRING)
         keywords["readOnly"] = _BOOLEAN
@@ -228,7 +212,7 @@ def _modern_keywords(draft: Draft) -> dict[str, Keyword]:
     keywords = dict.fromkeys(("maxContains", "minContains"), _COUNT)
     keywords |= dict.fromkeys(("deprecated", "writeOnly"), _BOOLEAN)
     keywords["dependentRequired"] = Keyword("an object whose values are arrays of names", _map_of(_are_names))
-    keywords["$vocabulary"] = Keyword("an object whose values are true or false", _map_of(_is_boolean))
+    keywords["$vocabulary"] = Keyword("an object whose values are true or false", _map_of(_BOOLEAN.accepts))
     keywords["$id"] = Keyword("a URI without fragment", _matching("^[^#]*#?$"))
     keywords["$anchor"] = is_anchor
     keywords["$recursiveRef"] = _STRING

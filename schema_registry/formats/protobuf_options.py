@@ -66,7 +66,8 @@ class OptionPrinter:
         named = [
             (field.full_name if field.is_extension else field.name, text)
             for field, value in self._with_extensions(options).ListFields()
-            if field.name not in _SYNTHETIC and not self._is_left_out(field)
+            if field.name not in _SYNTHETIC
+            and not (self._ignore_extensions and field.is_extension and not field.full_name.startswith("confluent."))
             for text in self._assignments(field, value)
         ]
         named += [
@@ -85,9 +86,6 @@ class OptionPrinter:
         except KeyError:
             return options
         return GetMessageClass(descriptor).FromString(options.SerializeToString())
-
-    def _is_left_out(self, field: FieldDescriptor) -> bool:
-        return self._ignore_extensions and field.is_extension and not field.full_name.startswith("confluent.")
 
     def _assignments(self, field: FieldDescriptor, value: Any) -> Iterator[str]:
         name = f"({field.full_name})" if field.is_extension else field.name
@@ -171,9 +169,6 @@ def _number(value: float, *, is_single: bool) -> str:
         return str(value)
     if value == int(value) and abs(value) < 1e15 and str(value) != "-0.0":
         return str(int(value))
-    return _shortest_single(value) if is_single else repr(value)
-
-
-def _shortest_single(value: float) -> str:
-    texts = (f"{value:.{digits}g}" for digits in range(6, 10))
+    # The shortest text that is read back as the same number.
+    texts = (f"{value:.{digits}g}" for digits in range(6, 10) if is_single)
     return next((text for text in texts if struct.unpack("f", struct.pack("f", float(text)))[0] == value), repr(value))

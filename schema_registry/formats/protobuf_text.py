@@ -6,7 +6,6 @@ from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
     Edition,
     EnumDescriptorProto,
-    EnumValueDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
     MethodDescriptorProto,
@@ -123,18 +122,18 @@ class _FilePrinter:
         return [
             self._ranges.reserved(message, path=path, numbers=9, names=10),
             self._statements(self._options.options(message.options, (*path, 7))),
-            list(self._plain_fields(message, path, nested)),
+            [
+                text
+                for index, field in self._sort(enumerate(message.field))
+                if is_plain(message, field)
+                for text in self._member(message, (index, field), path=path, nested=nested)
+            ],
             self._oneofs(message, path, nested),
             extensions,
             [] if self._ignore_extensions else self._extends(message.extension, (*path, 6), nested.siblings),
             [self._message(message.nested_type[index], (*path, 3, index)) for index in nested.rest()]
             + [self._enum(enum, (*path, 4, index)) for index, enum in enumerate(message.enum_type)],
         ]
-
-    def _plain_fields(self, message: DescriptorProto, path: Path, nested: "_NestedTypes") -> Iterator[str]:
-        for index, field in self._sort(enumerate(message.field)):
-            if is_plain(message, field):
-                yield from self._member(message, (index, field), path=path, nested=nested)
 
     def _member(
         self, message: DescriptorProto, numbered: Numbered, *, path: Path, nested: "_NestedTypes"
@@ -200,12 +199,13 @@ class _FilePrinter:
         body = [
             *self._ranges.reserved(enum, path=path, numbers=4, names=5),
             *self._statements(self._options.options(enum.options, (*path, 3))),
-            *(self._enum_value(value, (*path, 2, index)) for index, value in values),
+            *(
+                f"{value.name} = {value.number}"
+                f"{option_brackets(self._options.options(value.options, (*path, 2, index, 3)))};\n"
+                for index, value in values
+            ),
         ]
         return block(f"{_visibility(enum)}enum {enum.name}", [body])
-
-    def _enum_value(self, value: EnumValueDescriptorProto, path: Path) -> str:
-        return f"{value.name} = {value.number}{option_brackets(self._options.options(value.options, (*path, 3)))};\n"
 
     def _service(self, service: ServiceDescriptorProto, path: Path) -> str:
         options = self._statements(self._options.options(service.options, (*path, 3)))

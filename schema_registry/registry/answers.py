@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from schema_registry.errors import invalid_schema
 from schema_registry.formats.schema import InvalidSchema
-from schema_registry.models import Metadata, Reference, RuleSet, SchemaResponse
+from schema_registry.models import Metadata, RuleSet, SchemaResponse
 from schema_registry.registry import references, tags
 from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.subject_names import SubjectName
@@ -19,41 +19,27 @@ _LOGICAL = "logical"
 
 def describe_version(found: StoredVersion, *, text: str | None = None, reference_style: str = "") -> SchemaResponse:
     """A version of a subject, with its schema."""
-    schema = found.schema
-    return SchemaResponse(
-        subject=SubjectName(found.context, found.subject).qualified,
-        version=found.version,
-        id=schema.id,
-        guid=schema.guid,
-        schema_type=schema.schema_type,
-        references=_describe_references(schema, reference_style) or None,
-        metadata=read_metadata(schema),
-        rule_set=read_rules(schema),
-        schema_=schema.text if text is None else text,
-        ts=found.created_ms,
-        deleted=found.is_deleted,
-    )
+    text = found.schema.text if text is None else text
+    qualified = SubjectName(found.context, found.subject).qualified
+    answer = describe_schema(found.schema, found, text=text, reference_style=reference_style)
+    return answer.model_copy(update={"subject": qualified, "version": found.version, "id": found.schema.id})
 
 
 def describe_schema(
-    schema: StoredSchema,
-    usage: StoredVersion | Usage | None,
-    *,
-    text: str,
-    reference_style: str = "",
-    max_id: int | None = None,
+    schema: StoredSchema, usage: StoredVersion | Usage | None, *, text: str, reference_style: str = ""
 ) -> SchemaResponse:
     """A schema by itself, with the time and the state of one of its versions."""
+    is_qualified = reference_style.strip().lower() == "qualified"
+    found = references.with_contexts(schema.references) if is_qualified else references.as_given(schema.references)
     return SchemaResponse(
         guid=schema.guid,
         schema_type=schema.schema_type,
-        references=_describe_references(schema, reference_style) or None,
+        references=found or None,
         metadata=read_metadata(schema),
         rule_set=read_rules(schema),
         schema_=text,
         ts=usage.created_ms if usage is not None else None,
         deleted=usage.is_deleted if usage is not None else None,
-        max_id=max_id,
     )
 
 
@@ -87,9 +73,3 @@ def read_metadata(schema: StoredSchema) -> Metadata | None:
 def read_rules(schema: StoredSchema) -> RuleSet | None:
     """The rules stored with a schema."""
     return None if schema.rule_set is None else RuleSet.model_validate_json(schema.rule_set)
-
-
-def _describe_references(schema: StoredSchema, style: str) -> list[Reference]:
-    if style.strip().lower() == "qualified":
-        return references.with_contexts(schema.references)
-    return references.as_given(schema.references)

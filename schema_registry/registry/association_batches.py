@@ -1,6 +1,6 @@
 """Batches: several resources in one request, each with its own result or error."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from schema_registry.errors import RegistryError
@@ -14,6 +14,7 @@ from schema_registry.models_associations import (
     AssociationResult,
     AssociationResults,
     ErrorMessage,
+    OfResource,
     Operation,
     ResourceChange,
     ResourceOperations,
@@ -43,14 +44,7 @@ def mutate(
 ) -> AssociationResults:
     """Create, change and delete associations; a failure for one resource does not affect the others."""
     requests = _check_size(batch.requests, [len(request.associations or ()) for request in batch.requests or ()])
-    results = []
-    for request in requests:
-        try:
-            changed = _mutate_one(associations, request, context=context, dry_run=dry_run)
-            results.append(AssociationResult(result=changed))
-        except RegistryError as error:
-            results.append(_to_result(error))
-    return AssociationResults(results=results)
+    return _results(requests, lambda one: _mutate_one(associations, one, context=context, dry_run=dry_run))
 
 
 def get(
@@ -58,13 +52,16 @@ def get(
 ) -> AssociationResults:
     """The associations of several resources."""
     requests = _check_size(queries.requests, [1 for _ in queries.requests or ()])
+    return _results(requests, lambda one: _get_one(associations, one, include_schemas=include_schemas))
+
+
+def _results(requests: Sequence[R], serve: Callable[[R], ResourceResponse]) -> AssociationResults:
     results = []
-    for query in requests:
+    for request in requests:
         try:
-            found = _get_one(associations, query, include_schemas=include_schemas)
-            results.append(AssociationResult(result=found))
+            results.append(AssociationResult(result=serve(request)))
         except RegistryError as error:
-            results.append(_to_result(error))
+            results.append(AssociationResult(error=ErrorMessage(error_code=error.code, message=error.message)))
     return AssociationResults(results=results)
 
 
@@ -73,28 +70,21 @@ def _mutate_one(
 ) -> ResourceResponse:
     resource = _check_request(request, dry_run=dry_run)
     for operation in request.associations or ():
-        _apply(associations, resource, operation, context=context, dry_run=dry_run)
+        if operation.op_type is Operation.DELETE:
+            _delete(associations, resource, operation, dry_run=dry_run)
+        else:
+            apply = associations.create if operation.op_type is Operation.CREATE else associations.upsert
+            fields = request.model_dump(include=set(OfResource.model_fields))
+            apply(ResourceChange(**fields, associations=[operation]), context=context, dry_run=dry_run)
     found: list[Association] = []
     if not dry_run and resource.id is not None:
         found = associations.of_resource(resource.id, Filter(resource_type=resource.type))
-    return ResourceResponse(
-        resource_name=resource.name,
-        resource_namespace=resource.namespace,
-        resource_id=resource.id,
-        resource_type=resource.type,
-        associations=[_to_info(association) for association in found] or None,
-    )
+    return resource.describe([_to_info(association) for association in found])
 
 
 def _check_request(request: ResourceOperations, *, dry_run: bool) -> Resource:
     """Refuse a request that is invalid in any state of the registry, before its first operation is applied."""
-    resource = check_resource(
-        name=request.resource_name,
-        namespace=request.resource_namespace,
-        resource_id=request.resource_id,
-        resource_type=request.resource_type,
-        dry_run=dry_run,
-    )
+    resource = check_resource(request, dry_run=dry_run)
     if not request.associations:
         raise invalid("associations", "cannot be null or empty")
     are_frozen = {
@@ -115,28 +105,6 @@ def _check_operation(operation: AssociationOperation, resource: Resource) -> boo
         return wanted_by_upsert(operation, resource, exists=True).is_frozen
     check_association_type(operation.association_type)
     return None
-
-
-def _apply(
-    associations: Associations,
-    resource: Resource,
-    operation: AssociationOperation,
-    *,
-    context: str | None,
-    dry_run: bool,
-) -> None:
-    if operation.op_type is Operation.DELETE:
-        _delete(associations, resource, operation, dry_run=dry_run)
-        return
-    change = ResourceChange(
-        resource_name=resource.name,
-        resource_namespace=resource.namespace,
-        resource_id=resource.id,
-        resource_type=resource.type,
-        associations=[operation],
-    )
-    change_resource = associations.create if operation.op_type is Operation.CREATE else associations.upsert
-    change_resource(change, context=context, dry_run=dry_run)
 
 
 def _delete(associations: Associations, resource: Resource, operation: AssociationOperation, *, dry_run: bool) -> None:
@@ -184,10 +152,6 @@ def _check_size(requests: Sequence[R] | None, sizes: Sequence[int]) -> Sequence[
     if sum(sizes) > MAX_ASSOCIATIONS or len(requests) > MAX_ASSOCIATIONS:
         raise batch_too_large(MAX_ASSOCIATIONS)
     return requests
-
-
-def _to_result(error: RegistryError) -> AssociationResult:
-    return AssociationResult(error=ErrorMessage(error_code=error.code, message=error.message))
 
 
 def _to_info(association: Association) -> AssociationInfo:

@@ -50,12 +50,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(
-    connection: Connection,
-    resource: Resource,
-    changes: Sequence[AssociationChange],
-    *,
-    context: str,
-    create_only: bool,
+    connection: Connection, resource: Resource, changes: Sequence[AssociationChange], *, context: str, create_only: bool
 ) -> list[Planned]:
     """Complete the requested associations from the existing ones; refuses what the resource's own ones forbid."""
     existing = {}

@@ -4,11 +4,19 @@ A subject has either one strong association or any number of weak ones. A frozen
 was created with: it is strong, and its subject is named after the resource.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from schema_registry.errors import RegistryError
 from schema_registry.models import SchemaBody
-from schema_registry.models_associations import AssociationChange, Lifecycle
+from schema_registry.models_associations import (
+    AssociationChange,
+    AssociationInfo,
+    Lifecycle,
+    OfResource,
+    ResourceResponse,
+)
 
 TOPIC = "topic"
 TYPES = ("key", "value")
@@ -23,6 +31,16 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None
     """None only in dry runs."""
     type: str
+
+    def describe(self, associations: Sequence[AssociationInfo] = ()) -> ResourceResponse:
+        """The resource with its associations, as the registry returns it."""
+        return ResourceResponse(
+            resource_name=self.name,
+            resource_namespace=self.namespace,
+            resource_id=self.id,
+            resource_type=self.type,
+            associations=list(associations) or None,
+        )
 
     def default_subject(self, association_type: str) -> str:
         """The subject of an association that names none."""
@@ -43,13 +61,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 # --- rules ---
 
 
-def check_resource(
-    *, name: str | None, namespace: str | None, resource_id: str | None, resource_type: str | None, dry_run: bool
-) -> Resource:
+def check_resource(body: OfResource, *, dry_run: bool) -> Resource:
     """The resource of a request, if its values are valid."""
-    checked_type = resource_type or TOPIC
-    name = _check_name("resourceName", name)
-    namespace = _check_name("resourceNamespace", namespace)
+    resource_id, checked_type = body.resource_id, body.resource_type or TOPIC
+    name = _check_name("resourceName", body.resource_name)
+    namespace = _check_name("resourceNamespace", body.resource_namespace)
     if not resource_id and not dry_run:
         raise invalid("resourceId", "cannot be null or empty")
     if resource_id and (len(resource_id) > _MAX_CHARACTERS or not resource_id.isprintable()):

@@ -33,8 +33,7 @@ from schema_registry.registry.association_rules import (
     too_many,
 )
 from schema_registry.registry.registry import Registry
-from schema_registry.registry.subject_names import SubjectName, context_name, parse
-from schema_registry.registry.texts import is_storable
+from schema_registry.registry.subject_names import SubjectName, context_name, is_storable, parse
 from schema_registry.store import associations as store
 from schema_registry.store import subjects
 from schema_registry.store.associations import Filter, StoredAssociation
@@ -139,13 +138,7 @@ class Associations:
     def _change(
         self, change: ResourceChange, *, context: str | None, dry_run: bool, create_only: bool
     ) -> ResourceResponse:
-        resource = check_resource(
-            name=change.resource_name,
-            namespace=change.resource_namespace,
-            resource_id=change.resource_id,
-            resource_type=change.resource_type,
-            dry_run=dry_run,
-        )
+        resource = check_resource(change, dry_run=dry_run)
         if not change.associations:
             raise invalid("associations", "cannot be null or empty")
         changes = change.associations
@@ -171,13 +164,7 @@ class Associations:
                 return self._store(connection, resource, plan_changes(connection, are_registered=True))
 
             written = self._database.write(work)
-        return ResourceResponse(
-            resource_name=resource.name,
-            resource_namespace=resource.namespace,
-            resource_id=resource.id,
-            resource_type=resource.type,
-            associations=[_to_info(stored, registered.get(stored.association_type)) for stored in written] or None,
-        )
+        return resource.describe([_to_info(stored, registered.get(stored.association_type)) for stored in written])
 
     def _store(self, connection: Connection, resource: Resource, planned: Sequence[Planned]) -> list[StoredAssociation]:
         new = sum(association.old is None for association in planned)

@@ -1,13 +1,14 @@
 """Read the schemas that clients send: text, references, metadata and rules in the form in which they are stored."""
 
 from collections.abc import Sequence
+from typing import Self
 
 import msgspec
 from sqlalchemy import Connection
 
 from schema_registry.errors import invalid_schema, schema_too_large
 from schema_registry.formats.schema import InvalidSchema, Schema
-from schema_registry.models import Metadata, Reference, RuleSet, SchemaBody, SchemaTags
+from schema_registry.models import Config, Metadata, Reference, RuleSet, SchemaBody, SchemaTags
 from schema_registry.registry import data_contracts, references
 from schema_registry.registry.guid import Content
 from schema_registry.registry.parsing import Parser, parse_schema_type
@@ -43,6 +44,25 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     def has_tag_changes(self) -> bool:
         """Whether the request asks for tags to be written into the text."""
         return bool(self.tags_to_add or self.tags_to_remove or self.propagate_tags)
+
+    def with_contract(self, previous: StoredSchema | None, config: Config, *, version: int | None) -> Self:
+        """The draft with the metadata and rules of a new version: its own or its predecessor's, merged with the
+        config's defaults and overrides. With a `version`, the metadata may state it.
+        """
+        metadata, rules = self.metadata, self.rule_set
+        if previous is not None and metadata is None and previous.metadata is not None:
+            metadata = Metadata.model_validate_json(previous.metadata)
+        if previous is not None and rules is None and previous.rule_set is not None:
+            rules = RuleSet.model_validate_json(previous.rule_set)
+        metadata = data_contracts.merge_metadata(config.default_metadata, metadata)
+        metadata = data_contracts.merge_metadata(metadata, config.override_metadata)
+        rules = data_contracts.merge_rules(config.default_rule_set, rules)
+        rules = data_contracts.merge_rules(rules, config.override_rule_set)
+        if version is not None and (self.version != 0 or data_contracts.stated_version(metadata) is not None):
+            metadata = data_contracts.with_version(metadata, version)
+        if metadata is None and rules is None:
+            return self
+        return msgspec.structs.replace(self, metadata=metadata, rule_set=rules)
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

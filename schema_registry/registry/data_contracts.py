@@ -1,6 +1,6 @@
 """Check, normalize and merge the metadata and rules of schemas."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from schema_registry.errors import invalid_rules
 from schema_registry.models import Metadata, Rule, RuleSet
@@ -9,8 +9,12 @@ VERSION_PROPERTY = "confluent:version"
 RESERVED_PROPERTY = "confluent:reserved"
 
 _KINDS = ("TRANSFORM", "CONDITION")
-_MIGRATION_MODES = ("UPGRADE", "DOWNGRADE", "UPDOWN")
-_DOMAIN_MODES = ("WRITE", "READ", "WRITEREAD")
+_MODES = {
+    "migration_rules": ("UPGRADE", "DOWNGRADE", "UPDOWN"),
+    "domain_rules": ("WRITE", "READ", "WRITEREAD"),
+    "encoding_rules": ("WRITE", "READ", "WRITEREAD"),
+}
+"""The modes of each group of rules."""
 _MODES_OF_BOTH_DIRECTIONS = ("UPDOWN", "WRITEREAD")
 """A rule in one of these modes may have an action for each direction, separated by a comma."""
 _NAME_CHARACTERS_MAX = 256
@@ -31,11 +35,8 @@ def tidy_rules(rules: RuleSet | None) -> RuleSet | None:
     """The rules with their defaults, in the order in which they are stored."""
     if rules is None:
         return None
-    return RuleSet(
-        migration_rules=[_tidy_rule(rule) for rule in rules.migration_rules or ()] or None,
-        domain_rules=[_tidy_rule(rule) for rule in rules.domain_rules or ()] or None,
-        encoding_rules=[_tidy_rule(rule) for rule in rules.encoding_rules or ()] or None,
-        enable_at=rules.enable_at,
+    return rules.model_copy(
+        update={name: [_tidy_rule(rule) for rule in group] or None for name, group in _groups(rules).items()}
     )
 
 
@@ -44,12 +45,10 @@ def check_rules(rules: RuleSet | None) -> None:
     if rules is None:
         return
     names: set[str | None] = set()
-    for rule in rules.migration_rules or ():
-        _check_rule(rule, names, _MIGRATION_MODES, "Migration rules can only be UPGRADE, DOWNGRADE, UPDOWN")
-    for rule in rules.domain_rules or ():
-        _check_rule(rule, names, _DOMAIN_MODES, "Domain rules can only be WRITE, READ, WRITEREAD")
-    for rule in rules.encoding_rules or ():
-        _check_rule(rule, names, _DOMAIN_MODES, "Encoding rules can only be WRITE, READ, WRITEREAD")
+    for name, group in _groups(rules).items():
+        wrong_mode = f"{name.replace('_', ' ').capitalize()} can only be {', '.join(_MODES[name])}"
+        for rule in group:
+            _check_rule(rule, names, _MODES[name], wrong_mode)
 
 
 def merge_metadata(old: Metadata | None, new: Metadata | None) -> Metadata | None:
@@ -69,14 +68,12 @@ def merge_rules(old: RuleSet | None, new: RuleSet | None) -> RuleSet | None:
     """Merge two rule sets; a new rule replaces the old one of the same name."""
     if old is None or new is None:
         return tidy_rules(new or old)
-    return tidy_rules(
-        RuleSet(
-            migration_rules=_merge_by_name(old.migration_rules, new.migration_rules),
-            domain_rules=_merge_by_name(old.domain_rules, new.domain_rules),
-            encoding_rules=_merge_by_name(old.encoding_rules, new.encoding_rules),
-            enable_at=new.enable_at or old.enable_at,
-        )
-    )
+    before = _groups(old)
+    merged: dict[str, object] = {"enable_at": new.enable_at or old.enable_at}
+    for name, group in _groups(new).items():
+        replaced = {rule.name for rule in group}
+        merged[name] = [*(rule for rule in before[name] if rule.name not in replaced), *group]
+    return tidy_rules(new.model_copy(update=merged))
 
 
 def without_rules(rules: RuleSet | None, names: Iterable[str]) -> RuleSet | None:
@@ -84,20 +81,13 @@ def without_rules(rules: RuleSet | None, names: Iterable[str]) -> RuleSet | None
     if rules is None:
         return None
     gone = set(names)
-    return RuleSet(
-        migration_rules=[rule for rule in rules.migration_rules or () if rule.name not in gone],
-        domain_rules=[rule for rule in rules.domain_rules or () if rule.name not in gone],
-        encoding_rules=[rule for rule in rules.encoding_rules or () if rule.name not in gone],
-        enable_at=rules.enable_at,
-    )
+    kept = {name: [rule for rule in group if rule.name not in gone] or None for name, group in _groups(rules).items()}
+    return rules.model_copy(update=kept)
 
 
 def has_rule_of_type(rules: RuleSet | None, rule_type: str) -> bool:
     """Whether one of the rules has this type."""
-    if rules is None:
-        return False
-    groups = (rules.migration_rules, rules.domain_rules, rules.encoding_rules)
-    return any(rule.type == rule_type for group in groups for rule in group or ())
+    return rules is not None and any(rule.type == rule_type for group in _groups(rules).values() for rule in group)
 
 
 def properties(metadata: Metadata | None) -> Mapping[str, str]:
@@ -144,9 +134,9 @@ def _tidy_rule(rule: Rule) -> Rule:
     )
 
 
-def _merge_by_name(old: list[Rule] | None, new: list[Rule] | None) -> list[Rule]:
-    replaced = {rule.name for rule in new or ()}
-    return [*(rule for rule in old or () if rule.name not in replaced), *(new or ())]
+def _groups(rules: RuleSet) -> dict[str, Sequence[Rule]]:
+    """The rules by the name of their group."""
+    return {name: getattr(rules, name) or () for name in _MODES}
 
 
 def _check_rule(rule: Rule, names: set[str | None], modes: tuple[str, ...], wrong_mode: str) -> None:

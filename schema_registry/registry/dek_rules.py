@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from schema_registry.errors import RegistryError, invalid_version
 from schema_registry.models_deks import DekAlgorithm
-from schema_registry.registry.texts import is_storable
+from schema_registry.registry.subject_names import is_storable
 
 MAX_NAME_CHARACTERS = 256
 MAX_SUBJECT_BYTES = 1024

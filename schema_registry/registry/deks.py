@@ -5,7 +5,7 @@ which can be undone, comes before a permanent one.
 """
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import msgspec
 from sqlalchemy import Connection
@@ -72,10 +72,7 @@ class Deks:
         wanted = self._parse_id(kek_name, subject, version=_LATEST, algorithm=algorithm)
         self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
-            found = store.deks_of_subject(
-                connection, kek_name, wanted.subject, algorithm=wanted.algorithm, with_deleted=deleted
-            )
-        return [dek.id.version for dek in found]
+            return [dek.id.version for dek in _versions(connection, wanted, with_deleted=deleted)]
 
     def get(
         self,
@@ -110,43 +107,46 @@ class Deks:
             return _to_model(dek)
         raise RegistryError(50002, f"Key '{dek_id.subject}' is being changed by too many requests: try again later")
 
-    def delete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None, permanent: bool = False) -> None:
-        """Delete all versions of a subject's DEK: softly, or permanently if that was done before."""
-        wanted = self._parse_id(kek_name, subject, version=_LATEST, algorithm=algorithm)
-
-        def work(connection: Connection) -> None:
-            lock_kek(connection, kek_name)
-            self._delete(connection, _all_versions(connection, wanted), permanent=permanent)
-
-        self._database.write(work)
-
     def delete(
         self,
         kek_name: str,
         subject: str,
         *,
-        version: str | int,
+        version: str | int | None = None,
         algorithm: str | None = None,
         permanent: bool = False,
     ) -> None:
-        """Delete one version of a subject's DEK: softly, or permanently if that was done before."""
-        wanted = self._parse_id(kek_name, subject, version=version, algorithm=algorithm)
+        """Delete one or all (None) versions of a subject's DEK: softly, or permanently if that was done before."""
+        wanted = self._parse_id(kek_name, subject, version=_LATEST if version is None else version, algorithm=algorithm)
 
         def work(connection: Connection) -> None:
             lock_kek(connection, kek_name)
-            self._delete(connection, [_find(connection, wanted, with_deleted=True)], permanent=permanent)
+            found = _find_some(connection, wanted, every=version is None)
+            if permanent and any(not dek.is_deleted for dek in found):
+                raise not_soft_deleted(found[0].id.subject)
+            for dek in found:
+                if permanent:
+                    store.remove_dek(connection, dek.id)
+                else:
+                    self._mark_dek(connection, dek, is_deleted=True)
 
         self._database.write(work)
 
-    def undelete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None) -> None:
-        """Restore all soft-deleted versions of a subject's DEK."""
-        wanted = self._parse_id(kek_name, subject, version=_LATEST, algorithm=algorithm)
-        self._undelete(wanted, lambda connection: _all_versions(connection, wanted))
+    def undelete(
+        self, kek_name: str, subject: str, *, version: str | int | None = None, algorithm: str | None = None
+    ) -> None:
+        """Restore one or all (None) soft-deleted versions of a subject's DEK."""
+        wanted = self._parse_id(kek_name, subject, version=_LATEST if version is None else version, algorithm=algorithm)
 
-    def undelete(self, kek_name: str, subject: str, *, version: str | int, algorithm: str | None = None) -> None:
-        """Restore one soft-deleted version of a subject's DEK."""
-        wanted = self._parse_id(kek_name, subject, version=version, algorithm=algorithm)
-        self._undelete(wanted, lambda connection: [_find(connection, wanted, with_deleted=True)])
+        def work(connection: Connection) -> None:
+            kek = lock_kek(connection, wanted.kek_name)
+            found = _find_some(connection, wanted, every=version is None)
+            if kek.is_deleted:
+                raise soft_deleted(kek.name)
+            for dek in found:
+                self._mark_dek(connection, dek, is_deleted=False)
+
+        self._database.write(work)
 
     def _parse_id(
         self, kek_name: str, subject: str | None, *, version: str | int | None, algorithm: str | None
@@ -194,26 +194,6 @@ class Deks:
         key = new_key(DekAlgorithm(dek_id.algorithm)) if old is None else self._wrapping.unwrap(kek, old)
         return self._wrapping.wrap(kek, dek_id.subject, key)
 
-    def _delete(self, connection: Connection, found: Sequence[StoredDek], *, permanent: bool) -> None:
-        if permanent and any(not dek.is_deleted for dek in found):
-            raise not_soft_deleted(found[0].id.subject)
-        for dek in found:
-            if permanent:
-                store.remove_dek(connection, dek.id)
-            else:
-                self._mark_dek(connection, dek, is_deleted=True)
-
-    def _undelete(self, wanted: DekId, find: Callable[[Connection], Sequence[StoredDek]]) -> None:
-        def work(connection: Connection) -> None:
-            kek = lock_kek(connection, wanted.kek_name)
-            found = find(connection)
-            if kek.is_deleted:
-                raise soft_deleted(kek.name)
-            for dek in found:
-                self._mark_dek(connection, dek, is_deleted=False)
-
-        self._database.write(work)
-
     def _mark_dek(self, connection: Connection, dek: StoredDek, *, is_deleted: bool) -> None:
         if dek.is_deleted is not is_deleted:
             marked = msgspec.structs.replace(dek, is_deleted=is_deleted, updated_ms=self._clock.now_ms())
@@ -231,10 +211,11 @@ class _ConcurrentChangeError(Exception):
     """The keys have changed since they were read before the transaction."""
 
 
-def _all_versions(connection: Connection, wanted: DekId) -> list[StoredDek]:
-    found = store.deks_of_subject(
-        connection, wanted.kek_name, wanted.subject, algorithm=wanted.algorithm, with_deleted=True
-    )
+def _find_some(connection: Connection, wanted: DekId, *, every: bool) -> list[StoredDek]:
+    """One version, or all of them, deleted or not."""
+    if not every:
+        return [_find(connection, wanted, with_deleted=True)]
+    found = _versions(connection, wanted, with_deleted=True)
     if not found:
         raise not_found(wanted.subject)
     return found
@@ -242,15 +223,19 @@ def _all_versions(connection: Connection, wanted: DekId) -> list[StoredDek]:
 
 def _find(connection: Connection, wanted: DekId, *, with_deleted: bool) -> StoredDek:
     if wanted.version == _LATEST:
-        found = store.deks_of_subject(
-            connection, wanted.kek_name, wanted.subject, algorithm=wanted.algorithm, with_deleted=with_deleted
-        )
+        found = _versions(connection, wanted, with_deleted=with_deleted)
         dek = found[-1] if found else None
     else:
         dek = store.find_dek(connection, wanted)
     if dek is None or (dek.is_deleted and not with_deleted):
         raise not_found(wanted.subject)
     return dek
+
+
+def _versions(connection: Connection, wanted: DekId, *, with_deleted: bool) -> list[StoredDek]:
+    return store.deks_of_subject(
+        connection, wanted.kek_name, wanted.subject, algorithm=wanted.algorithm, with_deleted=with_deleted
+    )
 
 
 def _check_creation(

@@ -22,7 +22,7 @@ from schema_registry.registry.dek_rules import (
     without_secrets,
 )
 from schema_registry.registry.key_wrapping import KeyWrapping
-from schema_registry.registry.texts import is_storable
+from schema_registry.registry.subject_names import is_storable
 from schema_registry.store import deks as store
 from schema_registry.store.database import Database
 from schema_registry.store.deks import StoredKek

@@ -15,7 +15,6 @@ from schema_registry.errors import (
 from schema_registry.models import Config, Metadata
 from schema_registry.registry import data_contracts
 from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
-from schema_registry.registry.contracts import effective_contract
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import contexts, schemas, subjects, versions
 from schema_registry.store.schemas import StoredSchema
@@ -66,22 +65,6 @@ def _possible_subjects(connection: Connection, subject: SubjectName) -> Iterator
             yield SubjectName(context, subject.name)
 
 
-def _find_draft(
-    connection: Connection,
-    reader: CandidateReader,
-    subject: SubjectName,
-    draft: Draft,
-    *,
-    normalize: bool,
-    deleted: bool,
-) -> StoredVersion | None:
-    """The version of a subject that has the draft's content, or else its meaning."""
-    if draft.is_empty:
-        return None
-    candidate = reader.read(connection, subject, draft, normalize=normalize, is_new=False, strict=False)
-    return find_candidate(connection, subject, candidate, deleted=deleted)
-
-
 def find_candidate(
     connection: Connection, subject: SubjectName, candidate: Candidate, *, deleted: bool
 ) -> StoredVersion | None:
@@ -116,29 +99,6 @@ def is_same(candidate: Candidate, found: StoredVersion) -> bool:
     return is_same_text and ours != theirs and None in (ours, theirs)
 
 
-def _look_up_in(
-    connection: Connection,
-    reader: CandidateReader,
-    subject: SubjectName,
-    draft: Draft,
-    *,
-    config: Config,
-    normalize: bool,
-    deleted: bool,
-) -> StoredVersion | None:
-    """Find a draft under a subject, as it is or with the metadata and rules that a registration would add."""
-    found = _find_draft(connection, reader, subject, draft, normalize=normalize, deleted=deleted)
-    if found is not None:
-        return found
-    latest = versions.latest(connection, *subject.key)
-    if latest is None:
-        return None
-    completed = effective_contract(draft, latest.schema, config, version=None)
-    if completed == draft:
-        return None
-    return _find_draft(connection, reader, subject, completed, normalize=normalize, deleted=deleted)
-
-
 def look_up(
     connection: Connection,
     reader: CandidateReader,
@@ -150,11 +110,20 @@ def look_up(
     deleted: bool,
 ) -> StoredVersion:
     """The version that has the draft, in all contexts if the subject names none. Raises 40401 or 40403."""
+
+    def find(possible: SubjectName, draft: Draft) -> StoredVersion | None:
+        if draft.is_empty:
+            return None
+        candidate = reader.read(connection, possible, draft, normalize=normalize, is_new=False, strict=False)
+        return find_candidate(connection, possible, candidate, deleted=deleted)
+
     for possible in _possible_subjects(connection, subject):
         try:
-            found = _look_up_in(
-                connection, reader, possible, draft, config=config, normalize=normalize, deleted=deleted
-            )
+            found = find(possible, draft)
+            if found is None and (latest := versions.latest(connection, *possible.key)) is not None:
+                # A registration would have added metadata and rules.
+                completed = draft.with_contract(latest.schema, config, version=None)
+                found = find(possible, completed) if completed != draft else None
         except RegistryError:
             if possible == subject:
                 raise

@@ -21,7 +21,6 @@ from schema_registry.models import Config, TagBody
 from schema_registry.registry import data_contracts, lookups, references, scopes, subject_names, tagging
 from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
 from schema_registry.registry.compatibility_check import CompatibilityCheck
-from schema_registry.registry.contracts import effective_contract, has_defaults_or_overrides
 from schema_registry.registry.guid import to_json
 from schema_registry.registry.scopes import Mode
 from schema_registry.registry.subject_names import SubjectName
@@ -134,7 +133,8 @@ class Registrar:
     def _find_existing(self, connection: Connection, request: Request) -> StoredVersion | None:
         """The version that a client registers again: it is found in every mode, since nothing is written."""
         subject, draft, config = request.subject, request.draft, request.config
-        if request.is_edited or draft.is_empty or has_defaults_or_overrides(config):
+        added = (config.default_metadata, config.override_metadata, config.default_rule_set, config.override_rule_set)
+        if request.is_edited or draft.is_empty or any(part is not None for part in added):
             return None
         normalize = request.normalize or bool(config.normalize)
         candidate = self._reader.read(connection, subject, draft, normalize=normalize, is_new=False, strict=False)
@@ -246,7 +246,7 @@ def _complete_draft(draft: Draft, latest: StoredVersion | None, config: Config, 
             schema_type=previous.schema_type,
             references=references.as_given(previous.references),
         )
-    return effective_contract(draft, previous, config, version=next_version)
+    return draft.with_contract(previous, config, version=next_version)
 
 
 def _matches_request(draft: Draft, found: StoredVersion) -> bool:

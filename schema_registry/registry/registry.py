@@ -27,14 +27,7 @@ from schema_registry.models import (
     SubjectVersion,
     TagBody,
 )
-from schema_registry.registry import (
-    answers,
-    deletes,
-    listings,
-    lookups,
-    scopes,
-    subject_names,
-)
+from schema_registry.registry import answers, deletes, listings, lookups, scopes, subject_names
 from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.compatibility_check import CompatibilityCheck
 from schema_registry.registry.listings import SchemaFilter
@@ -48,6 +41,7 @@ from schema_registry.store import references as reference_rows
 from schema_registry.store import scopes as scope_rows
 from schema_registry.store.database import Database
 from schema_registry.store.subjects import DeletionFilter
+from schema_registry.store.versions import StoredVersion
 
 
 class Registry:
@@ -94,11 +88,12 @@ class Registry:
         found = self._registrar.register(subject, draft, normalize=normalize, skip_compatibility=force)
         if draft.id is not None:
             self._on_schemas_removed()  # an import may replace versions
-        text = found.schema.text
         if style.strip():
             with self._database.read() as connection:
-                text = answers.format_text(connection, self._reader, found.schema, style)
-        return answers.describe_version(found, text=text).model_copy(update={"subject": None})
+                answer = self._describe(connection, found, style)
+        else:
+            answer = answers.describe_version(found)
+        return answer.model_copy(update={"subject": None})
 
     def look_up(
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", deleted: bool = False
@@ -117,9 +112,7 @@ class Registry:
                 normalize=normalize or bool(config.normalize),
                 deleted=deleted,
             )
-            return answers.describe_version(
-                found, text=answers.format_text(connection, self._reader, found.schema, style)
-            )
+            return self._describe(connection, found, style)
 
     def check(
         self, subject: str, version: str | None, body: SchemaBody, *, normalize: bool, verbose: bool
@@ -156,13 +149,12 @@ class Registry:
             text = answers.format_text(connection, self._reader, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
             found_tags = answers.find_tags(connection, self._reader, schema, find_tags)
-        answer = answers.describe_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
-        answer = answer.model_copy(update={"schema_tags": found_tags})
         if version is None:
-            return answer
-        qualified = SubjectName(version.context, version.subject).qualified
-        # Confluent's Python client caches this answer as that version; without the id it would write none.
-        return answer.model_copy(update={"subject": qualified, "version": version.version, "id": schema_id})
+            answer = answers.describe_schema(schema, usage, text=text, reference_style=reference_style)
+        else:
+            # Confluent's Python client caches this answer as that version; without the id it would write none.
+            answer = answers.describe_version(version, text=text, reference_style=reference_style)
+        return answer.model_copy(update={"schema_tags": found_tags, "max_id": max_id})
 
     def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaResponse:
         """The schema with a guid."""
@@ -218,14 +210,7 @@ class Registry:
             return listings.subject_list(connection, prefix, which=which, offset=offset, limit=limit or -1)
 
     def versions(
-        self,
-        subject: str,
-        *,
-        deleted: bool,
-        deleted_only: bool,
-        deleted_as_negative: bool,
-        offset: int,
-        limit: int,
+        self, subject: str, *, deleted: bool, deleted_only: bool, deleted_as_negative: bool, offset: int, limit: int
     ) -> list[int]:
         """The version numbers of a subject."""
         with self._database.read() as connection:
@@ -281,9 +266,7 @@ class Registry:
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
             found = lookups.find_latest_with_properties(connection, name, properties, deleted=deleted)
-            return answers.describe_version(
-                found, text=answers.format_text(connection, self._reader, found.schema, style)
-            )
+            return self._describe(connection, found, style)
 
     def tag(self, subject: str, version: str, body: TagBody) -> SchemaResponse:
         """Write tags into a version and register the result as the next one."""
@@ -378,6 +361,10 @@ class Registry:
         self._refuse_fixed_modes()
         scope = self._scope(subject)
         return self._database.write(lambda connection: scopes.delete_mode(connection, scope, recursive=recursive))
+
+    def _describe(self, connection: Connection, found: StoredVersion, style: str) -> SchemaResponse:
+        text = answers.format_text(connection, self._reader, found.schema, style)
+        return answers.describe_version(found, text=text)
 
     def _scope(self, subject: str | None) -> SubjectName:
         return TOP if subject is None else subject_names.parse_for_write(subject, allow_global=True)

@@ -169,9 +169,9 @@ def _to_columns(update: ConfigUpdate) -> dict[str, Any]:
     given = {key: getattr(update, key) for key in update.model_fields_set}
     if "compatibility" in given:
         level = given.pop("compatibility")
-        given["compatibility_level"] = None if level is None else _parse_level(level)
+        given["compatibility_level"] = None if level is None else _parse(Level, level, invalid_level())
     if given.get("compatibility_policy") is not None:
-        given["compatibility_policy"] = _parse_policy(given["compatibility_policy"])
+        given["compatibility_policy"] = _parse(Policy, given["compatibility_policy"], invalid_policy())
     for key in _METADATA:
         if given.get(key) is not None:
             given[key] = to_json(data_contracts.tidy_metadata(given[key]))
@@ -185,15 +185,8 @@ def _to_columns(update: ConfigUpdate) -> dict[str, Any]:
     return given
 
 
-def _parse_level(text: str) -> str:
+def _parse(kind: type[Level | Policy], text: str, invalid: RegistryError) -> str:
     try:
-        return Level.parse(text)
+        return kind.parse(text)
     except ValueError:
-        raise invalid_level() from None
-
-
-def _parse_policy(text: str) -> str:
-    try:
-        return Policy.parse(text)
-    except ValueError:
-        raise invalid_policy() from None
+        raise invalid from None

@@ -3,7 +3,6 @@
 import msgspec
 
 from schema_registry.errors import RegistryError, invalid_subject
-from schema_registry.registry.texts import is_storable
 from schema_registry.store.contexts import DEFAULT
 
 GLOBAL = ".__GLOBAL"
@@ -15,6 +14,14 @@ _RESERVED = ("__GLOBAL", "__EMPTY")
 _CONTEXT_BYTES_MAX = 500
 _SUBJECT_BYTES_MAX = 1500
 """PostgreSQL's index entries have no room for more."""
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text has no NUL, which PostgreSQL rejects, and no unpaired surrogate, which UTF-8 cannot encode."""
+    # Most texts are ASCII, for which one search is enough.
+    if text.isascii():
+        return "\0" not in text
+    return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text)
 
 
 class SubjectName(msgspec.Struct, frozen=True, order=True):

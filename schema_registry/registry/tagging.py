@@ -57,8 +57,5 @@ def edit_version(
 def _with_schema_of(draft: Draft, found: StoredVersion) -> Draft:
     schema = found.schema
     return replace(
-        draft,
-        text=schema.text,
-        schema_type=schema.schema_type,
-        references=references.as_given(schema.references),
+        draft, text=schema.text, schema_type=schema.schema_type, references=references.as_given(schema.references)
     )

@@ -130,13 +130,13 @@ def _add_dek_writes(routes: APIRouter, deks: Deks) -> None:
         name: Segment, subject: Segment, *, algorithm: Algorithm = None, permanent: Flag = False
     ) -> Response:
         """Delete all versions of a subject's DEK."""
-        deks.delete_all(name, subject, algorithm=algorithm, permanent=permanent)
+        deks.delete(name, subject, algorithm=algorithm, permanent=permanent)
         return Response(status_code=_NO_CONTENT)
 
     @routes.post("/{name}/deks/{subject}/undelete", status_code=_NO_CONTENT)
     def undelete_deks(name: Segment, subject: Segment, *, algorithm: Algorithm = None) -> Response:
         """Restore all soft-deleted versions of a subject's DEK."""
-        deks.undelete_all(name, subject, algorithm=algorithm)
+        deks.undelete(name, subject, algorithm=algorithm)
         return Response(status_code=_NO_CONTENT)
 
 

@@ -1,8 +1,8 @@
 """Content negotiation: the media types that requests may send and accept."""
 
-from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
+from core_broker.service.web.asgi import Application, Receive, Scope, Send
 from core_broker.service.web.errors import status_error
-from core_broker.service.web.media_types import negotiate, without_parameters
+from core_broker.service.web.media_types import negotiate, with_media_type, without_parameters
 
 VERSIONED = b"application/vnd.schemaregistry.v1+json"
 RESPONSES = (VERSIONED, b"application/vnd.schemaregistry+json", b"application/json")
@@ -29,7 +29,7 @@ class MediaTypes:
         if chosen is None:
             await status_error(406)(scope, receive, send)
             return
-        send_as_chosen = _with_media_type(send, chosen)
+        send_as_chosen = with_media_type(send, chosen)
         sent = without_parameters(headers.get(b"content-type", b""))
         if sent and sent not in BODIES:
             await status_error(415)(scope, receive, send_as_chosen)
@@ -38,13 +38,3 @@ class MediaTypes:
             # The body is JSON all the same, but FastAPI parses it only if it is labelled as JSON.
             scope = {**scope, "headers": [*(headers | {b"content-type": b"application/json"}).items()]}
         await self._app(scope, receive, send_as_chosen)
-
-
-def _with_media_type(send: Send, media_type: bytes) -> Send:
-    async def send_typed(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = [pair for pair in message["headers"] if pair[0] != b"content-type"]
-            message["headers"] = [*headers, (b"content-type", media_type)]
-        await send(message)
-
-    return send_typed

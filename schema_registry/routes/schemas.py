@@ -75,12 +75,7 @@ def _add_by_id(routes: APIRouter, registry: Registry) -> None:
         return json_response(answer, etag=answer.guid)
 
     @routes.get("/ids/{schema_id}/schema", response_model=str)
-    def text_by_id(
-        schema_id: int,
-        *,
-        subject: str | None = None,
-        format: str = "",
-    ) -> Response:
+    def text_by_id(schema_id: int, *, subject: str | None = None, format: str = "") -> Response:
         """Only the text of the schema with an id."""
         return text_response(registry.schema_by_id(schema_id, subject=subject, style=format).schema_)
 

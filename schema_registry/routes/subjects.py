@@ -64,24 +64,14 @@ def _add_subjects(routes: APIRouter, registry: Registry) -> None:
 def _add_registration(routes: APIRouter, registry: Registry) -> None:
     @routes.post("/{subject}", response_model=SchemaResponse)
     def look_up(
-        subject: Segment,
-        body: SchemaBody,
-        *,
-        normalize: bool = False,
-        format: str = "",
-        deleted: bool = False,
+        subject: Segment, body: SchemaBody, *, normalize: bool = False, format: str = "", deleted: bool = False
     ) -> Response:
         """Look up the id and version of a schema under a subject."""
         return json_response(registry.look_up(subject, body, normalize=normalize, style=format, deleted=deleted))
 
     @routes.post("/{subject}/versions", response_model=SchemaResponse)
     def register(
-        subject: Segment,
-        body: SchemaBody,
-        *,
-        normalize: bool = False,
-        format: str = "",
-        force: bool = False,
+        subject: Segment, body: SchemaBody, *, normalize: bool = False, format: str = "", force: bool = False
     ) -> Response:
         """Register a schema under a subject; registering it again changes nothing."""
         found = registry.register(subject, body, normalize=normalize, style=format, force=force)
@@ -125,12 +115,7 @@ def _add_versions(routes: APIRouter, registry: Registry) -> None:
     ) -> Response:
         """One version of a subject, by number or `latest`."""
         found = registry.version(
-            subject,
-            version,
-            style=format,
-            reference_style=referenceFormat,
-            deleted=deleted,
-            find_tags=findTags,
+            subject, version, style=format, reference_style=referenceFormat, deleted=deleted, find_tags=findTags
         )
         return json_response(found)
 
@@ -142,13 +127,7 @@ def _add_versions(routes: APIRouter, registry: Registry) -> None:
 
 def _add_version_details(routes: APIRouter, registry: Registry) -> None:
     @routes.get("/{subject}/versions/{version}/schema", response_model=str)
-    def text(
-        subject: Segment,
-        version: Segment,
-        *,
-        format: str = "",
-        deleted: bool = False,
-    ) -> Response:
+    def text(subject: Segment, version: Segment, *, format: str = "", deleted: bool = False) -> Response:
         """Only the text of a version."""
         return text_response(registry.version(subject, version, style=format, deleted=deleted).schema_)
 

@@ -310,10 +310,7 @@ _OF_MEANING = select(schemas.c.id).where(
 _WITH_MEANING = (
     _select_versions()
     .where(_HERE, versions.c.schema_id.in_(_OF_MEANING))
-    .order_by(
-        case((schemas.c.content_hash == bindparam("content_hash"), 0), else_=1),
-        versions.c.version.desc(),
-    )
+    .order_by(case((schemas.c.content_hash == bindparam("content_hash"), 0), else_=1), versions.c.version.desc())
     .limit(BATCH)
 )
 _ALIVE_WITH_MEANING = _WITH_MEANING.where(~versions.c.is_deleted)

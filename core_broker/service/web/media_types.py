@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from core_broker.service.web.asgi import Message, Send
+
 
 def without_parameters(content_type: bytes) -> bytes:
     """The media type in a Content-Type header, in lower case and without its parameters."""
@@ -14,6 +16,18 @@ def negotiate(accept: bytes, offered: Sequence[bytes]) -> bytes | None:
     qualities = {media_type: _quality(media_type, ranges) for media_type in offered}
     best = max(offered, key=lambda media_type: qualities[media_type])
     return best if qualities[best] > 0 else None
+
+
+def with_media_type(send: Send, media_type: bytes) -> Send:
+    """Wrap `send` so that responses have this media type."""
+
+    async def send_typed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message["headers"] if pair[0] != b"content-type"]
+            message["headers"] = [*headers, (b"content-type", media_type)]
+        await send(message)
+
+    return send_typed
 
 
 def _quality(offered: bytes, ranges: list[tuple[bytes, float]]) -> float:

@@ -85,10 +85,7 @@ class Poll:
             wait = max(0.0, min(deadline - time.monotonic(), _SLICE_SECONDS))
         await self._active.call(
             partial(
-                Instance.fetch,
-                arrived_at=self._arrived_at,
-                wanted_bytes=self._max_bytes,
-                timeout_ms=int(wait * 1000),
+                Instance.fetch, arrived_at=self._arrived_at, wanted_bytes=self._max_bytes, timeout_ms=int(wait * 1000)
             )
         )
 

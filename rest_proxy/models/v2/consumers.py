@@ -101,10 +101,7 @@ class V2CreatedInstance(BaseModel):
     """A new consumer instance."""
 
     model_config = _example(
-        {
-            "instance_id": "reader-1",
-            "base_uri": "http://localhost:8082/consumers/billing/instances/reader-1",
-        }
+        {"instance_id": "reader-1", "base_uri": "http://localhost:8082/consumers/billing/instances/reader-1"}
     )
 
     instance_id: str = Field(description="The name in the group.")

@@ -1,6 +1,7 @@
 """Configs of topics, brokers and the whole cluster in API v3. The route limits the number of values in a body."""
 
 from enum import StrEnum
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,12 +29,36 @@ class ConfigData(Resource):
     source: str = Field(description="Where the value comes from.", examples=["DYNAMIC_TOPIC_CONFIG"])
     synonyms: list[ConfigSynonymData] = Field(description="Every source with a value, the effective one first.")
 
+    @classmethod
+    def build(
+        cls, config: Config, links: Links, path: tuple[str | int, ...], name: tuple[str | int, ...], **owner: str | int
+    ) -> Self:
+        """A config, by the path and name of its owner, who has further fields."""
+        synonyms = [ConfigSynonymData(name=item.key, value=item.value, source=item.source) for item in config.synonyms]
+        return cls(
+            metadata=links.resource((*path, config.key), (*name, config.key)),
+            cluster_id=links.cluster_id,
+            name=config.key,
+            value=config.value,
+            is_read_only=config.is_read_only,
+            is_sensitive=config.is_sensitive,
+            is_default=config.is_default,
+            source=config.source,
+            synonyms=synonyms,
+            **owner,  # type: ignore[arg-type]  # the fields of subclasses
+        )
+
 
 class TopicConfigData(ConfigData):
     """A config of a topic."""
 
     kind: str = Field(default="KafkaTopicConfig", description="The kind of this object.")
     topic_name: str = Field(description="The topic.", examples=["orders"])
+
+    @classmethod
+    def of(cls, topic: str, config: Config, links: Links) -> Self:
+        """A config of a topic."""
+        return cls.build(config, links, ("topics", topic, "configs"), ("topic", topic, "config"), topic_name=topic)
 
 
 class BrokerConfigData(ConfigData):
@@ -42,12 +67,22 @@ class BrokerConfigData(ConfigData):
     kind: str = Field(default="KafkaBrokerConfig", description="The kind of this object.")
     broker_id: int = Field(description="The broker.", examples=[1])
 
+    @classmethod
+    def of(cls, broker: int, config: Config, links: Links) -> Self:
+        """A config of a broker."""
+        return cls.build(config, links, ("brokers", broker, "configs"), ("broker", broker, "config"), broker_id=broker)
+
 
 class ClusterConfigData(ConfigData):
     """A config of all brokers."""
 
     kind: str = Field(default="KafkaClusterConfig", description="The kind of this object.")
     config_type: str = Field(default="BROKER", description="The type of the config.")
+
+    @classmethod
+    def of(cls, config: Config, links: Links) -> Self:
+        """A config of all brokers."""
+        return cls.build(config, links, ("broker-configs",), ("broker-config",))
 
 
 class TopicConfigDataList(ResourceCollection):
@@ -69,59 +104,6 @@ class ClusterConfigDataList(ResourceCollection):
 
     kind: str = Field(default="KafkaClusterConfigList", description="The kind of this object.")
     data: list[ClusterConfigData] = Field(description="The configs.")
-
-
-def topic_config(topic: str, config: Config, links: Links) -> TopicConfigData:
-    """A config of a topic."""
-    return TopicConfigData(
-        metadata=links.resource(("topics", topic, "configs", config.key), ("topic", topic, "config", config.key)),
-        topic_name=topic,
-        cluster_id=links.cluster_id,
-        name=config.key,
-        value=config.value,
-        is_read_only=config.is_read_only,
-        is_sensitive=config.is_sensitive,
-        is_default=config.is_default,
-        source=config.source,
-        synonyms=_synonyms(config),
-    )
-
-
-def broker_config(broker_id: int, config: Config, links: Links) -> BrokerConfigData:
-    """A config of a broker."""
-    return BrokerConfigData(
-        metadata=links.resource(
-            ("brokers", broker_id, "configs", config.key), ("broker", broker_id, "config", config.key)
-        ),
-        broker_id=broker_id,
-        cluster_id=links.cluster_id,
-        name=config.key,
-        value=config.value,
-        is_read_only=config.is_read_only,
-        is_sensitive=config.is_sensitive,
-        is_default=config.is_default,
-        source=config.source,
-        synonyms=_synonyms(config),
-    )
-
-
-def cluster_config(config: Config, links: Links) -> ClusterConfigData:
-    """A config of all brokers."""
-    return ClusterConfigData(
-        metadata=links.resource(("broker-configs", config.key), ("broker-config", config.key)),
-        cluster_id=links.cluster_id,
-        name=config.key,
-        value=config.value,
-        is_read_only=config.is_read_only,
-        is_sensitive=config.is_sensitive,
-        is_default=config.is_default,
-        source=config.source,
-        synonyms=_synonyms(config),
-    )
-
-
-def _synonyms(config: Config) -> list[ConfigSynonymData]:
-    return [ConfigSynonymData(name=item.key, value=item.value, source=item.source) for item in config.synonyms]
 
 
 class UpdateConfigBody(BaseModel):

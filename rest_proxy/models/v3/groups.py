@@ -13,13 +13,7 @@ _CONSUMER = "billing-1-9f0a"
 
 def _example(kind: str, path: str, name: str, **fields: Any) -> dict[str, Any]:
     metadata = {"self": path, "resource_name": f"crn:///kafka=c-1/consumer-group=billing{name}"}
-    return {
-        "kind": kind,
-        "metadata": metadata,
-        "cluster_id": "c-1",
-        "consumer_group_id": "billing",
-        **fields,
-    }
+    return {"kind": kind, "metadata": metadata, "cluster_id": "c-1", "consumer_group_id": "billing", **fields}
 
 
 def _examples(kind: str, path: str, one: dict[str, Any]) -> ConfigDict:

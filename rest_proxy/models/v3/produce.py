@@ -36,8 +36,7 @@ class RecordData(BaseModel):
     )
     subject: str | None = Field(default=None, description="The subject of the schema.", examples=["orders-value"])
     subject_name_strategy: Literal["TOPIC_NAME", "RECORD_NAME", "TOPIC_RECORD_NAME"] | None = Field(
-        default=None,
-        description="How the subject is named, instead of `subject`; TOPIC_NAME by default.",
+        default=None, description="How the subject is named, instead of `subject`; TOPIC_NAME by default."
     )
     schema_id: int | None = Field(default=None, ge=0, le=2**31 - 1, description="The schema by its id.")
     schema_version: int | Literal["latest"] | None = Field(

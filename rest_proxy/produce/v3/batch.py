@@ -7,7 +7,7 @@ import msgspec
 
 from rest_proxy.errors import ProxyError
 from rest_proxy.produce.v3.requests import entry_id, parse_batch
-from rest_proxy.produce.v3.results import BatchResult, FailedEntry, delivered_entry
+from rest_proxy.produce.v3.results import BatchResult, failed_record
 from rest_proxy.produce.v3.sender import Result
 
 _ID = re.compile(r"[0-9a-zA-Z_-]{1,80}")
@@ -42,9 +42,9 @@ def batch_result(ids: Sequence[str], results: Sequence[Result]) -> BatchResult:
     batch = BatchResult(successes=[], failures=[])
     for name, result in zip(ids, results, strict=True):
         if isinstance(result, ProxyError):
-            batch.failures.append(FailedEntry(name, result.code, result.message))
+            batch.failures.append(failed_record(result, name))
         else:
-            batch.successes.append(delivered_entry(name, result))
+            batch.successes.append(msgspec.structs.replace(result, id=name, error_code=msgspec.UNSET))
     return batch
 
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from core_broker.client.records import Delivery
 from rest_proxy.errors import ProxyError, partition_not_found
@@ -27,9 +28,10 @@ class WrittenPart(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
 
 
 class DeliveredRecord(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """Where a record was written."""
+    """Where a record was written; in a batch it has an id instead of the code."""
 
-    error_code: int
+    id: str | UnsetType = UNSET
+    error_code: int | UnsetType = UNSET
     cluster_id: str
     topic_name: str
     partition_id: int
@@ -39,23 +41,10 @@ class DeliveredRecord(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False
     value: WrittenPart | None = None
 
 
-class DeliveredEntry(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """Where a record of a batch was written."""
+class FailedRecord(msgspec.Struct, kw_only=True, gc=False):
+    """Why a record was not written; in a batch it has an id."""
 
-    id: str
-    cluster_id: str
-    topic_name: str
-    partition_id: int
-    offset: int
-    timestamp: str | None = None
-    key: WrittenPart | None = None
-    value: WrittenPart | None = None
-
-
-class FailedEntry(msgspec.Struct, gc=False):
-    """Why a record of a batch was not written."""
-
-    id: str
+    id: str | UnsetType = UNSET
     error_code: int
     message: str
 
@@ -63,15 +52,8 @@ class FailedEntry(msgspec.Struct, gc=False):
 class BatchResult(msgspec.Struct):
     """The results of a batch."""
 
-    successes: list[DeliveredEntry]
-    failures: list[FailedEntry]
-
-
-class FailedRecord(msgspec.Struct, gc=False):
-    """Why a record was not written."""
-
-    error_code: int
-    message: str
+    successes: list[DeliveredRecord]
+    failures: list[FailedRecord]
 
 
 def written_part(encoder: Encoder, data: bytes | None) -> WrittenPart:
@@ -99,9 +81,9 @@ def to_v3_error(error: ProxyError, topic: str, partition: int | None) -> ProxyEr
     return error
 
 
-def failed_record(error: ProxyError) -> FailedRecord:
+def failed_record(error: ProxyError, record_id: str | UnsetType = UNSET) -> FailedRecord:
     """An error in the form of the response."""
-    return FailedRecord(error.code, error.message)
+    return FailedRecord(id=record_id, error_code=error.code, message=error.message)
 
 
 def delivered_record(
@@ -117,20 +99,6 @@ def delivered_record(
         timestamp=format_timestamp(delivery.timestamp_ms),
         key=key,
         value=value,
-    )
-
-
-def delivered_entry(record_id: str, record: DeliveredRecord) -> DeliveredEntry:
-    """A delivery in the form of the response to a batch."""
-    return DeliveredEntry(
-        id=record_id,
-        cluster_id=record.cluster_id,
-        topic_name=record.topic_name,
-        partition_id=record.partition_id,
-        offset=record.offset,
-        timestamp=record.timestamp,
-        key=record.key,
-        value=record.value,
     )
 
 

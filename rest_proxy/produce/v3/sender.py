@@ -6,7 +6,8 @@ import msgspec
 
 from core_broker.client.records import Delivery, OutgoingRecord
 from rest_proxy.errors import ProxyError
-from rest_proxy.formats.encoding import Encoder, Encoders
+from rest_proxy.formats.encoding import Encoders
+from rest_proxy.formats.schema_choices import Target
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Guarantees, RecordLog
 from rest_proxy.produce.v3.requests import DataRequest, Malformed, RecordRequest, parse_record
@@ -85,9 +86,8 @@ class V3RecordSender:
         if data is None:
             return None, None
         format_, choice = data.target()
-        encoder: Encoder = self._encoders.ready(
-            format_, topic, is_key=is_key, choice=choice
-        ) or await self._encoders.encoder(format_, topic, is_key=is_key, choice=choice)
+        target = Target(format_, topic, is_key, choice)
+        encoder = self._encoders.ready(target) or await self._encoders.encoder(target)
         encoded = encoder.encode(data.data)
         return encoded, written_part(encoder, encoded)
 

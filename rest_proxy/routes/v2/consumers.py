@@ -33,9 +33,8 @@ from rest_proxy.models.v2.consumers import (
     V2SubscribedTopics,
     V2Subscription,
 )
-from rest_proxy.routes.addresses import base_url
 from rest_proxy.routes.media_types import EMBEDDED, V2
-from rest_proxy.settings import ProxySettings
+from rest_proxy.routes.services import ConsumerInstances, own_url
 
 _MAX_GET_BODY_BYTES = 1024 * 1024
 _GET_BODY_SECONDS = 10.0
@@ -65,231 +64,185 @@ MaxBytes = Annotated[
 ]
 
 
-def router(settings: ProxySettings, *, instances: Instances) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(prefix="/consumers/{group}", tags=["v2 consumers"], route_class=BoundedRoute)
-    _add_lifetime(routes, settings, instances)
-    _add_subscription(routes, instances)
-    _add_assignments(routes, instances)
-    _add_positions(routes, instances)
-    _add_offsets(routes, instances)
-    _add_records(routes, instances)
-    return routes
+_RECORDS_SCHEMA = {"type": "array", "items": {"$ref": f"#/components/schemas/{V2ConsumedRecord.__name__}"}}
+_RECORDS_CONTENT = {media_type.decode(): {"schema": _RECORDS_SCHEMA} for media_type in (*EMBEDDED, V2[0])}
+
+routes = APIRouter(prefix="/consumers/{group}", tags=["v2 consumers"], route_class=BoundedRoute)
 
 
-def _add_lifetime(routes: APIRouter, settings: ProxySettings, instances: Instances) -> None:
-    @routes.post(
-        "", operation_id="createConsumerInstanceV2", responses=_responses(409, 422, 429, model=V2CreatedInstance)
+def _reads(operation_id: str, model: Any, *statuses: int) -> dict[str, Any]:
+    return {"operation_id": operation_id, "responses": {**errors(*statuses), 200: {"model": model}}}
+
+
+def _writes(operation_id: str, *statuses: int) -> dict[str, Any]:
+    responses = errors(*statuses)
+    return {"operation_id": operation_id, "status_code": 204, "responses": responses, "response_class": Response}
+
+
+@routes.post("", **_reads("createConsumerInstanceV2", V2CreatedInstance, 409, 422, 429))
+async def create_instance(
+    instances: ConsumerInstances, group: Group, request: Request, body: V2CreateInstance | None = None
+) -> Response:
+    """Create a consumer instance in a group."""
+    name = await instances.create(group, body or V2CreateInstance())
+    uri = f"{own_url(request)}/consumers/{quote(group, safe='')}/instances/{quote(name, safe='')}"
+    return _json_response(V2CreatedInstance(instance_id=name, base_uri=uri))
+
+
+@routes.delete("/instances/{name}", **_writes("deleteConsumerInstanceV2", 404, 422))
+async def delete_instance(instances: ConsumerInstances, group: Group, name: Name) -> None:
+    """Delete a consumer instance: it leaves its group at once; with auto.commit.enable it commits first."""
+    await instances.delete(group, name)
+
+
+@routes.post("/instances/{name}/subscription", **_writes("subscribeV2", 404, 409, 422))
+async def subscribe(instances: ConsumerInstances, group: Group, name: Name, body: V2Subscription) -> None:
+    """Subscribe to topics, by name or by a pattern; replaces the current subscription."""
+    if body.topics is not None and body.topic_pattern is not None:
+        raise instance_errors.exclusive()
+    if body.topics is not None:
+        topics = body.topics
+        await instances.use(group, name, lambda instance: instance.subscribe(topics), is_remote=False)
+    elif body.topic_pattern is not None:
+        pattern = body.topic_pattern
+        await instances.use(group, name, lambda instance: instance.subscribe_to_pattern(pattern))
+    else:
+        raise instance_errors.illegal_state("Neither topic_pattern nor topics are present in request")
+
+
+@routes.get("/instances/{name}/subscription", **_reads("getSubscriptionV2", V2SubscribedTopics, 404, 422))
+async def get_subscription(instances: ConsumerInstances, group: Group, name: Name) -> Response:
+    """The subscribed topics of an instance."""
+    topics = await instances.use(group, name, lambda instance: instance.topics, is_remote=False)
+    return _json_response(V2SubscribedTopics(topics=topics))
+
+
+@routes.delete("/instances/{name}/subscription", **_writes("unsubscribeV2", 404, 422))
+async def unsubscribe(instances: ConsumerInstances, group: Group, name: Name) -> None:
+    """End the subscription or the assignment."""
+    await instances.use(group, name, Instance.unsubscribe)
+
+
+@routes.post("/instances/{name}/assignments", **_writes("assignPartitionsV2", 404, 409, 422))
+async def assign(instances: ConsumerInstances, group: Group, name: Name, body: V2Partitions) -> None:
+    """Read these partitions, independently of the group; replaces the current assignment."""
+    await instances.use(group, name, partial(Instance.assign, places=_places(body.partitions)))
+
+
+@routes.get("/instances/{name}/assignments", **_reads("getAssignmentsV2", V2Partitions, 404, 422))
+async def get_assignments(instances: ConsumerInstances, group: Group, name: Name) -> Response:
+    """The partitions that an instance reads, assigned by the client or by the group."""
+    assigned = await instances.assigned(group, name)
+    return _json_response(
+        V2Partitions(partitions=[V2Partition(topic=topic, partition=number) for topic, number in assigned])
     )
-    async def create_instance(group: Group, request: Request, body: V2CreateInstance | None = None) -> Response:
-        """Create a consumer instance in a group."""
-        name = await instances.create(group, body or V2CreateInstance())
-        base = base_url(request, settings.advertised_listeners)
-        uri = f"{base}/consumers/{quote(group, safe='')}/instances/{quote(name, safe='')}"
-        return _json_response(V2CreatedInstance(instance_id=name, base_uri=uri))
-
-    @routes.delete(
-        "/instances/{name}",
-        operation_id="deleteConsumerInstanceV2",
-        status_code=204,
-        responses=errors(404, 422),
-        response_class=Response,
-    )
-    async def delete_instance(group: Group, name: Name) -> Response:
-        """Delete a consumer instance: it leaves its group at once; with auto.commit.enable it commits first."""
-        await instances.delete(group, name)
-        return _no_content()
 
 
-def _add_subscription(routes: APIRouter, instances: Instances) -> None:
-    path = "/instances/{name}/subscription"
-
-    @routes.post(
-        path, operation_id="subscribeV2", status_code=204, responses=errors(404, 409, 422), response_class=Response
-    )
-    async def subscribe(group: Group, name: Name, body: V2Subscription) -> Response:
-        """Subscribe to topics, by name or by a pattern; replaces the current subscription."""
-        if body.topics is not None and body.topic_pattern is not None:
-            raise instance_errors.exclusive()
-        if body.topics is not None:
-            topics = body.topics
-            await instances.use(group, name, lambda instance: instance.subscribe(topics), is_remote=False)
-        elif body.topic_pattern is not None:
-            pattern = body.topic_pattern
-            await instances.use(group, name, lambda instance: instance.subscribe_to_pattern(pattern))
-        else:
-            raise instance_errors.illegal_state("Neither topic_pattern nor topics are present in request")
-        return _no_content()
-
-    @routes.get(path, operation_id="getSubscriptionV2", responses=_responses(404, 422, model=V2SubscribedTopics))
-    async def get_subscription(group: Group, name: Name) -> Response:
-        """The subscribed topics of an instance."""
-        topics = await instances.use(group, name, lambda instance: instance.topics, is_remote=False)
-        return _json_response(V2SubscribedTopics(topics=topics))
-
-    @routes.delete(
-        path, operation_id="unsubscribeV2", status_code=204, responses=errors(404, 422), response_class=Response
-    )
-    async def unsubscribe(group: Group, name: Name) -> Response:
-        """End the subscription or the assignment."""
-        await instances.use(group, name, Instance.unsubscribe)
-        return _no_content()
+@routes.post("/instances/{name}/positions", **_writes("seekV2", 404, 409, 422))
+async def seek(instances: ConsumerInstances, group: Group, name: Name, body: V2Positions) -> None:
+    """Move to offsets, or to the first records at or after a time (to the end, if there are none)."""
+    offsets = {(item.topic, item.partition): item.offset for item in body.offsets}
+    times = {(item.topic, item.partition): max(0, int(item.timestamp.timestamp() * 1000)) for item in body.timestamps}
+    await instances.seek(group, name, offsets=offsets, times=times)
 
 
-def _add_assignments(routes: APIRouter, instances: Instances) -> None:
-    path = "/instances/{name}/assignments"
-
-    @routes.post(
-        path,
-        operation_id="assignPartitionsV2",
-        status_code=204,
-        responses=errors(404, 409, 422),
-        response_class=Response,
-    )
-    async def assign(group: Group, name: Name, body: V2Partitions) -> Response:
-        """Read these partitions, independently of the group; replaces the current assignment."""
-        await instances.use(group, name, partial(Instance.assign, places=_places(body.partitions)))
-        return _no_content()
-
-    @routes.get(path, operation_id="getAssignmentsV2", responses=_responses(404, 422, model=V2Partitions))
-    async def get_assignments(group: Group, name: Name) -> Response:
-        """The partitions that an instance reads, assigned by the client or by the group."""
-        assigned = await instances.assigned(group, name)
-        return _json_response(
-            V2Partitions(partitions=[V2Partition(topic=topic, partition=number) for topic, number in assigned])
-        )
+@routes.post("/instances/{name}/positions/beginning", **_writes("seekToBeginningV2", 404, 409, 422))
+async def seek_to_beginning(instances: ConsumerInstances, group: Group, name: Name, body: V2Partitions) -> None:
+    """Move to the beginning of partitions."""
+    await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), BEGINNING))
 
 
-def _add_positions(routes: APIRouter, instances: Instances) -> None:
-    path = "/instances/{name}/positions"
+@routes.post("/instances/{name}/positions/end", **_writes("seekToEndV2", 404, 409, 422))
+async def seek_to_end(instances: ConsumerInstances, group: Group, name: Name, body: V2Partitions) -> None:
+    """Move to the end of partitions."""
+    await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), END))
 
-    @routes.post(path, operation_id="seekV2", status_code=204, responses=errors(404, 409, 422), response_class=Response)
-    async def seek(group: Group, name: Name, body: V2Positions) -> Response:
-        """Move to offsets, or to the first records at or after a time (to the end, if there are none)."""
-        offsets = {(item.topic, item.partition): item.offset for item in body.offsets}
-        times = {
-            (item.topic, item.partition): max(0, int(item.timestamp.timestamp() * 1000)) for item in body.timestamps
+
+@routes.post("/instances/{name}/offsets", **_reads("commitOffsetsV2", list[V2CommittedOffset], 404, 409, 422))
+async def commit(instances: ConsumerInstances, group: Group, name: Name, body: V2Commits | None = None) -> Response:
+    """Commit the offsets of the listed records, or of all that were received. The response is an empty list."""
+    records = None if body is None else body.offsets
+    commits = None
+    if records is not None:
+        # Clients list the last records they have processed; Kafka's commits name the next one to read.
+        commits = {(item.topic, item.partition): Commit(item.offset + 1, item.metadata or "") for item in records}
+    await instances.commit(group, name, commits)
+    return Response(b"[]", media_type=_JSON)
+
+
+@routes.get(
+    "/instances/{name}/offsets",
+    **_reads("getCommittedOffsetsV2", V2CommittedOffsets, 404, 408, 413, 422),
+    openapi_extra={
+        "requestBody": {
+            "description": "The partitions, for clients that can send a body with GET.",
+            "content": {_JSON: {"schema": {"$ref": "#/components/schemas/V2Partitions"}}},
         }
-        await instances.seek(group, name, offsets=offsets, times=times)
-        return _no_content()
-
-    @routes.post(
-        f"{path}/beginning",
-        operation_id="seekToBeginningV2",
-        status_code=204,
-        responses=errors(404, 409, 422),
-        response_class=Response,
-    )
-    async def seek_to_beginning(group: Group, name: Name, body: V2Partitions) -> Response:
-        """Move to the beginning of partitions."""
-        await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), BEGINNING))
-        return _no_content()
-
-    @routes.post(
-        f"{path}/end",
-        operation_id="seekToEndV2",
-        status_code=204,
-        responses=errors(404, 409, 422),
-        response_class=Response,
-    )
-    async def seek_to_end(group: Group, name: Name, body: V2Partitions) -> Response:
-        """Move to the end of partitions."""
-        await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), END))
-        return _no_content()
+    },
+)
+async def get_committed(
+    instances: ConsumerInstances,
+    group: Group,
+    name: Name,
+    request: Request,
+    topic: Annotated[str | None, Query(max_length=249, description="A topic, instead of a body.")] = None,
+    partition: Annotated[
+        list[Annotated[int, Query(ge=0, le=2**31 - 1)]] | None,
+        Query(max_length=1000, description="Its partitions, each `partition=`."),
+    ] = None,
+) -> Response:
+    """The group's commits for the partitions in the body or the query, or for all partitions of the instance."""
+    if topic is not None:
+        places = [(topic, number) for number in partition or []]
+    else:
+        places = await _partitions_in_body(request) or list(await instances.assigned(group, name))
+    found = await instances.use(group, name, lambda instance: instance.committed(places))
+    offsets = [
+        V2CommittedOffset(topic=place[0], partition=place[1], offset=item.offset, metadata=item.metadata)
+        for place, item in found.items()
+    ]
+    return _json_response(V2CommittedOffsets(offsets=offsets))
 
 
-def _add_offsets(routes: APIRouter, instances: Instances) -> None:
-    path = "/instances/{name}/offsets"
+@routes.get(
+    "/instances/{name}/records",
+    operation_id="pollRecordsV2",
+    responses={
+        **errors(404, 406, 409, 422),
+        200: {"model": list[V2ConsumedRecord], "description": "The next records.", "content": _RECORDS_CONTENT},
+    },
+)
+async def poll(
+    instances: ConsumerInstances,
+    group: Group,
+    name: Name,
+    request: Request,
+    timeout: Timeout = None,  # noqa: ASYNC109 - the API's word
+    max_bytes: MaxBytes = None,
+) -> Response:
+    """The next records, in the format of the instance.
 
-    @routes.post(
-        path, operation_id="commitOffsetsV2", responses=_responses(404, 409, 422, model=list[V2CommittedOffset])
-    )
-    async def commit(group: Group, name: Name, body: V2Commits | None = None) -> Response:
-        """Commit the offsets of the listed records, or of all that were received. The response is an empty list."""
-        records = None if body is None else body.offsets
-        commits = None
-        if records is not None:
-            # Clients list the last records they have processed; Kafka's commits name the next one to read.
-            commits = {(item.topic, item.partition): Commit(item.offset + 1, item.metadata or "") for item in records}
-        await instances.commit(group, name, commits)
-        return Response(b"[]", media_type=_JSON)
-
-    @routes.get(
-        path,
-        operation_id="getCommittedOffsetsV2",
-        responses=_responses(404, 408, 413, 422, model=V2CommittedOffsets),
-        openapi_extra={
-            "requestBody": {
-                "description": "The partitions, for clients that can send a body with GET.",
-                "content": {_JSON: {"schema": {"$ref": "#/components/schemas/V2Partitions"}}},
-            }
-        },
-    )
-    async def get_committed(
-        group: Group,
-        name: Name,
-        request: Request,
-        topic: Annotated[str | None, Query(max_length=249, description="A topic, instead of a body.")] = None,
-        partition: Annotated[
-            list[Annotated[int, Query(ge=0, le=2**31 - 1)]] | None,
-            Query(max_length=1000, description="Its partitions, each `partition=`."),
-        ] = None,
-    ) -> Response:
-        """The group's commits for the partitions in the body or the query, or for all partitions of the instance."""
-        if topic is not None:
-            places = [(topic, number) for number in partition or []]
-        else:
-            places = await _partitions_in_body(request) or list(await instances.assigned(group, name))
-        found = await instances.use(group, name, lambda instance: instance.committed(places))
-        offsets = [
-            V2CommittedOffset(topic=place[0], partition=place[1], offset=item.offset, metadata=item.metadata)
-            for place, item in found.items()
-        ]
-        return _json_response(V2CommittedOffsets(offsets=offsets))
-
-
-def _add_records(routes: APIRouter, instances: Instances) -> None:
-    schema = {"type": "array", "items": {"$ref": f"#/components/schemas/{V2ConsumedRecord.__name__}"}}
-    answers = {media_type.decode(): {"schema": schema} for media_type in (*EMBEDDED, V2[0])}
-
-    @routes.get(
-        "/instances/{name}/records",
-        operation_id="pollRecordsV2",
-        responses={
-            **errors(404, 406, 409, 422),
-            200: {"model": list[V2ConsumedRecord], "description": "The next records.", "content": answers},
-        },
-    )
-    async def poll(
-        group: Group,
-        name: Name,
-        request: Request,
-        timeout: Timeout = None,  # noqa: ASYNC109 - the API's word
-        max_bytes: MaxBytes = None,
-    ) -> Response:
-        """The next records, in the format of the instance.
-
-        The response comes as soon as there are fetch.min.bytes of them, or when the time is up, with what there is.
-        Records count as received when the client sends its next request; until then they are not committed.
-        """
-        accept = request.headers.get("accept", "*/*").encode()
-        media_type = negotiate(accept, tuple(EMBEDDED)) or negotiate(accept, V2) or V2[0]
-        try:
-            if IS_HEAD in request.scope:
-                raise ProxyError(405, "HEAD would consume records without returning them: use GET")
-            media_type = await _records_type(instances, group, name, accept)
-            body = await instances.poll(
-                group,
-                name,
-                timeout_ms=None if timeout is None or timeout < 0 else timeout,
-                max_bytes=None if max_bytes is None or max_bytes <= 0 else max_bytes,
-                client=_Client(request),
-            )
-        except ProxyError as error:
-            response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
-            response.headers["content-type"] = media_type.decode()
-            return response
-        return Response(body, media_type=media_type.decode())
+    The response comes as soon as there are fetch.min.bytes of them, or when the time is up, with what there is.
+    Records count as received when the client sends its next request; until then they are not committed.
+    """
+    accept = request.headers.get("accept", "*/*").encode()
+    media_type = negotiate(accept, tuple(EMBEDDED)) or negotiate(accept, V2) or V2[0]
+    try:
+        if IS_HEAD in request.scope:
+            raise ProxyError(405, "HEAD would consume records without returning them: use GET")
+        media_type = await _records_type(instances, group, name, accept)
+        body = await instances.poll(
+            group,
+            name,
+            timeout_ms=None if timeout is None or timeout < 0 else timeout,
+            max_bytes=None if max_bytes is None or max_bytes <= 0 else max_bytes,
+            client=_Client(request),
+        )
+    except ProxyError as error:
+        response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
+        response.headers["content-type"] = media_type.decode()
+        return response
+    return Response(body, media_type=media_type.decode())
 
 
 class _Client:
@@ -347,13 +300,5 @@ def _places(partitions: list[V2Partition]) -> list[TopicPartition]:
     return [(item.topic, item.partition) for item in partitions]
 
 
-def _responses(*statuses: int, model: Any) -> dict[int | str, dict[str, Any]]:
-    return {**errors(*statuses), 200: {"model": model}}
-
-
 def _json_response(model: BaseModel) -> Response:
     return Response(model.model_dump_json(), media_type=_JSON)
-
-
-def _no_content() -> Response:
-    return Response(status_code=204)

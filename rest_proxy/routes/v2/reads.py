@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 
 from core_broker.service.web.limits import BoundedRoute
-from rest_proxy.consume.reads import Page
 from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
@@ -23,7 +22,8 @@ from rest_proxy.routes.read_parameters import (
     V2Limits,
     negotiate_read,
 )
-from rest_proxy.routes.reading import Origin, Reading, ReadRequest
+from rest_proxy.routes.reading import ReadRequest
+from rest_proxy.routes.services import RecordReading
 
 _DEFAULT_RECORDS = 10_000
 _ORIGINS = ("offset", "timestamp", "from")
@@ -32,105 +32,91 @@ _PAGES = {media_type.decode(): V2_PAGE for media_type in (*EMBEDDED, *V2)}
 _ERRORS = errors(404, 406, 429)
 
 StreamFormat = Annotated[
-    Format,
-    Query(alias="format", description="Streams: the format of keys and values; pages use Accept."),
+    Format, Query(alias="format", description="Streams: the format of keys and values; pages use Accept.")
 ]
 
 
-def router(reading: Reading) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(tags=["v2 records"], route_class=BoundedRoute)
-    _add_partition(routes, reading)
-    _add_topic(routes, reading)
-    return routes
+_PAGE_OR_STREAM = "A page, with records in the format of its media type; or a stream, if Accept asks for one."
+_STREAM = "A stream that does not end. The records of each partition are in order."
+
+routes = APIRouter(tags=["v2 records"], route_class=BoundedRoute)
 
 
-def _add_partition(routes: APIRouter, reading: Reading) -> None:
-    meaning = "A page, with records in the format of its media type; or a stream, if Accept asks for one."
+@routes.get(
+    "/topics/{topic}/partitions/{partition}/records",
+    operation_id="readRecordsV2",
+    response_class=Response,
+    responses={
+        **_ERRORS,
+        200: {"model": list[V2ReadRecord], "content": {**_PAGES, **_STREAMS}, "description": _PAGE_OR_STREAM},
+    },
+)
+async def read_records(
+    request: Request,
+    reading: RecordReading,
+    *,
+    topic: TopicName,
+    partition: PartitionId,
+    origin: FromOrigin,
+    limits: V2Limits,
+    stream_format: StreamFormat = Format.BINARY,
+    isolation_level: IsolationLevel = None,
+    accept: Accept = "*/*",
+) -> Response:
+    """Records of a partition, from an offset or a time on; streams begin at the end by default.
 
-    @routes.get(
-        "/topics/{topic}/partitions/{partition}/records",
-        operation_id="readRecordsV2",
-        response_class=Response,
-        responses={
-            **_ERRORS,
-            200: {"model": list[V2ReadRecord], "content": {**_PAGES, **_STREAMS}, "description": meaning},
-        },
+    A page is returned as soon as there is a record, or empty when the time is up; its `Link` header has the next.
+    """
+    media_type = negotiate_read(accept, *EMBEDDED, *V2)
+    is_page = media_type in EMBEDDED or media_type in V2
+    read = ReadRequest(
+        topic=topic,
+        partition=partition,
+        origin=origin,
+        limits=limits,
+        isolation=isolation_level,
+        record_format=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
     )
-    async def read_records(
-        request: Request,
-        *,
-        topic: TopicName,
-        partition: PartitionId,
-        origin: FromOrigin,
-        limits: V2Limits,
-        stream_format: StreamFormat = Format.BINARY,
-        isolation_level: IsolationLevel = None,
-        accept: Accept = "*/*",
-    ) -> Response:
-        """Records of a partition, from an offset or a time on; streams begin at the end by default.
-
-        A page is returned as soon as there is a record, or empty when the time is up; its `Link` header has the next.
-        """
-        media_type = negotiate_read(accept, *EMBEDDED, *V2)
-        is_page = media_type in EMBEDDED or media_type in V2
-        read = ReadRequest(
-            topic=topic,
-            partition=partition,
-            origin=origin,
-            limits=limits,
-            isolation=isolation_level,
-            record_format=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
-        )
-        if not is_page:
-            return await reading.stream(read, media_type=media_type)
-        _check_page(origin)
-        page, body = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
-        return Response(body, media_type=media_type.decode(), headers={"link": _next_link(request, page)})
-
-
-def _add_topic(routes: APIRouter, reading: Reading) -> None:
-    meaning = "A stream that does not end. The records of each partition are in order."
-
-    @routes.get(
-        "/topics/{topic}/records",
-        operation_id="streamRecordsV2",
-        response_class=Response,
-        responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
-    )
-    async def stream_records(
-        *,
-        topic: TopicName,
-        origin: FromTopicOrigin,
-        limits: StreamLimits,
-        stream_format: StreamFormat = Format.BINARY,
-        isolation_level: IsolationLevel = None,
-        accept: Accept = "*/*",
-    ) -> Response:
-        """Records of all partitions of a topic as a stream, from a time on, or from now on.
-
-        Partitions that are added later are read from their beginning.
-        """
-        media_type = negotiate_read(accept)
-        read = ReadRequest(
-            topic=topic,
-            partition=None,
-            origin=origin,
-            limits=limits,
-            isolation=isolation_level,
-            record_format=reading.v2(stream_format),
-        )
+    if not is_page:
         return await reading.stream(read, media_type=media_type)
-
-
-def _check_page(origin: Origin) -> None:
-    """A page must say where it begins, as in Redpanda."""
+    # A page must say where it begins, as in Redpanda.
     if origin.position is not None:
         raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
     if origin.offset is None and origin.timestamp is None and origin.beginning_or_end is None:
         raise ProxyError(40002, "Missing mandatory parameter 'offset'")
-
-
-def _next_link(request: Request, page: Page) -> str:
+    page, body = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
     kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
-    return f'<{request.url.path}?{urlencode([("offset", page.next_offset), *kept])}>; rel="next"'
+    link = f'<{request.url.path}?{urlencode([("offset", page.next_offset), *kept])}>; rel="next"'
+    return Response(body, media_type=media_type.decode(), headers={"link": link})
+
+
+@routes.get(
+    "/topics/{topic}/records",
+    operation_id="streamRecordsV2",
+    response_class=Response,
+    responses={**_ERRORS, 200: {"content": _STREAMS, "description": _STREAM}},
+)
+async def stream_records(
+    reading: RecordReading,
+    *,
+    topic: TopicName,
+    origin: FromTopicOrigin,
+    limits: StreamLimits,
+    stream_format: StreamFormat = Format.BINARY,
+    isolation_level: IsolationLevel = None,
+    accept: Accept = "*/*",
+) -> Response:
+    """Records of all partitions of a topic as a stream, from a time on, or from now on.
+
+    Partitions that are added later are read from their beginning.
+    """
+    media_type = negotiate_read(accept)
+    read = ReadRequest(
+        topic=topic,
+        partition=None,
+        origin=origin,
+        limits=limits,
+        isolation=isolation_level,
+        record_format=reading.v2(stream_format),
+    )
+    return await reading.stream(read, media_type=media_type)

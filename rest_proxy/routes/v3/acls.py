@@ -4,7 +4,6 @@ A batch is answered with 204, as by Confluent's server, although its documentati
 authorizer has no ACLs and refuses to create any: 400, error code 40002.
 """
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from pydantic import BeforeValidator
 from core_broker.client.access import AclFilter, Operation, PatternType, Permission, ResourceType
 from core_broker.service.web.limits import BoundedRoute
 from rest_proxy.admin import acls
-from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
 from rest_proxy.models.v3.acls import (
@@ -28,12 +26,12 @@ from rest_proxy.models.v3.acls import (
     DeletedAcls,
     Name,
 )
-from rest_proxy.models.v3.resources import Links
-from rest_proxy.routes.v3.responses import json_response, links_dependency, missing_body, no_content
+from rest_proxy.models.v3.resources import CollectionMetadata
+from rest_proxy.routes.services import CheckCluster, Cluster, ClusterLinks
+from rest_proxy.routes.v3.responses import BODY_ERRORS, json_response, missing_body, reads
 
 _ACLS = "/v3/clusters/{cluster_id}/acls"
-_ERRORS = errors(404)
-_BODY_ERRORS = errors(404, 413, 415, 422)
+_BODY_ERRORS = errors(*BODY_ERRORS)
 
 
 def _one_of(words: type[StrEnum]) -> BeforeValidator:
@@ -110,67 +108,63 @@ def _deletion(
     )
 
 
-def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
-    """ACLs over HTTP."""
-    routes = APIRouter(tags=["v3 acls"], route_class=BoundedRoute)
-    get_links = links_dependency(cluster, advertised)
+routes = APIRouter(tags=["v3 acls"], route_class=BoundedRoute)
 
-    @routes.get(_ACLS, operation_id="getKafkaAcls", response_model=AclDataList, responses=_ERRORS)
-    def search_acls(
-        wanted: Annotated[AclFilter, Depends(_search)], links: Annotated[Links, Depends(get_links)]
-    ) -> Response:
-        """The ACLs that match; without parameters, all of them."""
-        acls.check_search(wanted)
-        with cluster.admin() as admin:
-            found = admin.access.acls(wanted)
-        return json_response(AclDataList(metadata=acls.metadata(wanted, links), data=acls.acl_data(found, links)))
 
-    @routes.post(
-        _ACLS,
-        operation_id="createKafkaAcls",
-        status_code=201,
-        responses={
-            **_BODY_ERRORS,
-            201: {
-                "description": "The ACL exists now; `Location` is its URL.",
-                "headers": {"Location": {"description": "The URL of the ACL.", "schema": {"type": "string"}}},
-            },
+@routes.get(_ACLS, **reads(AclDataList, "getKafkaAcls"))
+def search_acls(wanted: Annotated[AclFilter, Depends(_search)], cluster: Cluster, links: ClusterLinks) -> Response:
+    """The ACLs that match; without parameters, all of them."""
+    acls.check_filter(wanted)
+    with cluster.admin() as admin:
+        found = admin.access.acls(wanted)
+    metadata = CollectionMetadata(self=acls.address(wanted, links))
+    return json_response(AclDataList(metadata=metadata, data=acls.acl_data(found, links)))
+
+
+@routes.post(
+    _ACLS,
+    operation_id="createKafkaAcls",
+    status_code=201,
+    responses={
+        **_BODY_ERRORS,
+        201: {
+            "description": "The ACL exists now; `Location` is its URL.",
+            "headers": {"Location": {"description": "The URL of the ACL.", "schema": {"type": "string"}}},
         },
-        response_class=Response,
-    )
-    def create_acl(links: Annotated[Links, Depends(get_links)], body: CreateAclBody | None = None) -> Response:
-        """Create an ACL; one that exists already stays as it is."""
-        if body is None:
-            raise missing_body()
-        rule = acls.rule(body)
-        with cluster.admin() as admin:
-            admin.access.create([rule])
-        return Response(status_code=201, headers={"Location": acls.address(rule, links)})
+    },
+    response_class=Response,
+)
+def create_acl(cluster: Cluster, links: ClusterLinks, body: CreateAclBody | None = None) -> Response:
+    """Create an ACL; one that exists already stays as it is."""
+    if body is None:
+        raise missing_body()
+    rule = acls.rule(body)
+    with cluster.admin() as admin:
+        admin.access.create([rule])
+    return Response(status_code=201, headers={"Location": acls.address(rule, links)})
 
-    @routes.post(
-        _ACLS + ":batch",
-        operation_id="batchCreateKafkaAcls",
-        status_code=204,
-        responses={**_BODY_ERRORS, 204: {"description": "The ACLs exist now."}},
-        dependencies=[Depends(get_links)],
-    )
-    def create_acls(body: CreateAclsBody | None = None) -> Response:
-        """Create several ACLs; if the cluster refuses some, the others are created all the same."""
-        if body is None:
-            raise missing_body()
-        rules = [acls.rule(one) for one in body.data]
-        with cluster.admin() as admin:
-            admin.access.create(rules)
-        return no_content()
 
-    @routes.delete(_ACLS, operation_id="deleteKafkaAcls", response_model=DeletedAcls, responses=_ERRORS)
-    def delete_acls(
-        wanted: Annotated[AclFilter, Depends(_deletion)], links: Annotated[Links, Depends(get_links)]
-    ) -> Response:
-        """Delete the ACLs that match. Types, operation and permission must be given: ANY for all of them."""
-        acls.check_deletion(wanted)
-        with cluster.admin() as admin:
-            removed = admin.access.delete(wanted)
-        return json_response(DeletedAcls(data=acls.acl_data(removed, links)))
+@routes.post(
+    _ACLS + ":batch",
+    operation_id="batchCreateKafkaAcls",
+    status_code=204,
+    responses={**_BODY_ERRORS, 204: {"description": "The ACLs exist now."}},
+    dependencies=[CheckCluster],
+    response_class=Response,
+)
+def create_acls(cluster: Cluster, body: CreateAclsBody | None = None) -> None:
+    """Create several ACLs; if the cluster refuses some, the others are created all the same."""
+    if body is None:
+        raise missing_body()
+    rules = [acls.rule(one) for one in body.data]
+    with cluster.admin() as admin:
+        admin.access.create(rules)
 
-    return routes
+
+@routes.delete(_ACLS, **reads(DeletedAcls, "deleteKafkaAcls"))
+def delete_acls(wanted: Annotated[AclFilter, Depends(_deletion)], cluster: Cluster, links: ClusterLinks) -> Response:
+    """Delete the ACLs that match. Types, operation and permission must be given: ANY for all of them."""
+    acls.check_filter(wanted, is_deletion=True)
+    with cluster.admin() as admin:
+        removed = admin.access.delete(wanted)
+    return json_response(DeletedAcls(data=acls.acl_data(removed, links)))

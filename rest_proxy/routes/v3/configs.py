@@ -1,15 +1,12 @@
 """Configs of topics, of brokers and of the whole cluster in API v3."""
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated
+from collections.abc import Iterable
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from core_broker.service.web.limits import BoundedRoute
 from rest_proxy.admin import configs
-from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.admin.configs import Change, find, set_value
-from rest_proxy.models.errors import errors
 from rest_proxy.models.v3.configs import (
     AlterBrokerConfigsBody,
     AlterConfigsBody,
@@ -26,288 +23,163 @@ from rest_proxy.models.v3.configs import (
     TopicFailure,
     UpdateBrokerConfigBody,
     UpdateConfigBody,
-    broker_config,
-    cluster_config,
-    topic_config,
 )
-from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.parameters import BrokerConfigName, BrokerId, ConfigName, TopicName
-from rest_proxy.routes.v3.responses import (
-    GetLinks,
-    collection_response,
-    json_response,
-    links_dependency,
-    missing_body,
-    no_content,
-    write_options,
-)
+from rest_proxy.routes.services import Cluster, ClusterLinks
+from rest_proxy.routes.v3.responses import BODY_ERRORS, collection_response, json_response, missing_body, reads, writes
 
-_WRITE_ERRORS = (404, 413, 415, 422)
-
-
-def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
-    """The routes, answering for one cluster."""
-    routes = APIRouter(prefix="/v3/clusters/{cluster_id}", tags=["v3 configs"], route_class=BoundedRoute)
-    get_links = links_dependency(cluster, advertised)
-    # `-` in place of a name or number means all of them, so these routes come before those with a name.
-    _add_all_topics(routes, cluster, get_links)
-    _add_topic_reading(routes, cluster, get_links)
-    _add_topic_writing(routes, cluster, get_links)
-    _add_broker_reading(routes, cluster, get_links)
-    _add_broker_writing(routes, cluster, get_links)
-    _add_cluster_reading(routes, cluster, get_links)
-    _add_cluster_writing(routes, cluster, get_links)
-    return routes
-
+routes = APIRouter(prefix="/v3/clusters/{cluster_id}", tags=["v3 configs"], route_class=BoundedRoute)
 
 # --- topics ---
 
+_FAILURES = {207: {"model": AlterTopicsConfigsFailures, "description": "Some topics could not be changed."}}
 
-def _add_all_topics(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
-    @routes.get(
-        "/topics/-/configs",
-        response_model=TopicConfigDataList,
-        responses=errors(404),
-        operation_id="listKafkaConfigsOfTopics",
-    )
-    def list_configs_of_topics(links: Annotated[Links, Depends(get_links)]) -> Response:
-        """The configs of every topic."""
-        found = configs.of_all_topics(cluster).items()
-        data = (topic_config(topic, config, links) for topic, of_topic in found for config in of_topic)
-        return collection_response(
-            TopicConfigDataList(metadata=links.collection("topics", "-", "configs"), data=[]), data
-        )
-
-    @routes.post(
-        "/topics/-/configs:alter",
-        status_code=204,
-        response_class=Response,
-        responses={
-            207: {"model": AlterTopicsConfigsFailures, "description": "Some topics could not be changed."},
-            **errors(*_WRITE_ERRORS),
-        },
-        dependencies=[Depends(get_links)],
-        operation_id="alterKafkaConfigsOfTopics",
-    )
-    def alter_configs_of_topics(body: AlterTopicsConfigsBody | None = None) -> Response:
-        """Change configs of several topics; a failure of one does not affect the others."""
-        if body is None:
-            raise missing_body()
-        wanted = {topic.topic_name: _changes(topic.configs) for topic in body.data}
-        failed = configs.change_topics(cluster, wanted, validate_only=bool(body.validate_only)) if wanted else {}
-        if not failed:
-            return no_content()
-        failures = [
-            TopicFailure(topic_name=topic, error_code=error.code, message=error.message)
-            for topic, error in failed.items()
-        ]
-        return json_response(AlterTopicsConfigsFailures(failures=failures), status=207)
+# `-` in place of a name or number means all of them, so these routes come before those with a name.
 
 
-def _add_topic_reading(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
-    @routes.get(
-        "/topics/{topic_name}/configs",
-        response_model=TopicConfigDataList,
-        responses=errors(404),
-        operation_id="listKafkaTopicConfigs",
-    )
-    def list_topic_configs(topic_name: TopicName, links: Annotated[Links, Depends(get_links)]) -> Response:
-        """The configs of a topic."""
-        data = [topic_config(topic_name, config, links) for config in configs.of_topic(cluster, topic_name)]
-        return json_response(TopicConfigDataList(metadata=links.collection("topics", topic_name, "configs"), data=data))
-
-    @routes.get(
-        "/topics/{topic_name}/default-configs",
-        response_model=TopicConfigDataList,
-        responses=errors(404),
-        operation_id="listKafkaDefaultTopicConfigs",
-    )
-    def list_default_topic_configs(topic_name: TopicName, links: Annotated[Links, Depends(get_links)]) -> Response:
-        """The configs that a topic would have if it were created now."""
-        data = [topic_config(topic_name, config, links) for config in configs.of_new_topic(cluster, topic_name)]
-        metadata = links.collection("topics", topic_name, "default-configs")
-        return json_response(TopicConfigDataList(metadata=metadata, data=data))
-
-    @routes.get(
-        "/topics/{topic_name}/configs/{name}",
-        response_model=TopicConfigData,
-        responses=errors(404),
-        operation_id="getKafkaTopicConfig",
-    )
-    def get_topic_config(
-        topic_name: TopicName, name: ConfigName, links: Annotated[Links, Depends(get_links)]
-    ) -> Response:
-        """One config of a topic."""
-        return json_response(topic_config(topic_name, find(configs.of_topic(cluster, topic_name), name), links))
+@routes.get("/topics/-/configs", **reads(TopicConfigDataList, "listKafkaConfigsOfTopics"))
+def list_configs_of_topics(cluster: Cluster, links: ClusterLinks) -> Response:
+    """The configs of every topic."""
+    found = configs.of_all_topics(cluster).items()
+    data = (TopicConfigData.of(topic, config, links) for topic, of_topic in found for config in of_topic)
+    return collection_response(TopicConfigDataList(metadata=links.collection("topics", "-", "configs"), data=[]), data)
 
 
-def _add_topic_writing(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
-    @routes.put(
-        "/topics/{topic_name}/configs/{name}",
-        operation_id="updateKafkaTopicConfig",
-        **write_options(get_links, *_WRITE_ERRORS),
-    )
-    def update_topic_config(topic_name: TopicName, name: ConfigName, body: UpdateConfigBody | None = None) -> Response:
-        """Set one config of a topic."""
-        configs.change_topic(cluster, topic_name, [_set_change(name, body)])
-        return no_content()
+@routes.post("/topics/-/configs:alter", **writes("alterKafkaConfigsOfTopics", *BODY_ERRORS, others=_FAILURES))
+def alter_configs_of_topics(cluster: Cluster, body: AlterTopicsConfigsBody | None = None) -> Response:
+    """Change configs of several topics; a failure of one does not affect the others."""
+    if body is None:
+        raise missing_body()
+    wanted = {topic.topic_name: _changes(topic.configs) for topic in body.data}
+    failed = configs.change_topics(cluster, wanted, validate_only=bool(body.validate_only)) if wanted else {}
+    if not failed:
+        return Response(status_code=204)
+    failures = [
+        TopicFailure(topic_name=topic, error_code=error.code, message=error.message) for topic, error in failed.items()
+    ]
+    return json_response(AlterTopicsConfigsFailures(failures=failures), status=207)
 
-    @routes.delete(
-        "/topics/{topic_name}/configs/{name}",
-        operation_id="resetKafkaTopicConfig",
-        **write_options(get_links, 404),
-    )
-    def reset_topic_config(topic_name: TopicName, name: ConfigName) -> Response:
-        """Reset one config of a topic to its default."""
-        configs.change_topic(cluster, topic_name, [Change(name=name, value=None)])
-        return no_content()
 
-    @routes.post(
-        "/topics/{topic_name}/configs:alter",
-        operation_id="alterKafkaTopicConfigs",
-        **write_options(get_links, *_WRITE_ERRORS),
-    )
-    def alter_topic_configs(topic_name: TopicName, body: AlterConfigsBody | None = None) -> Response:
-        """Change configs of a topic, all or none."""
-        changes, validate_only = _get_changes(body)
-        configs.change_topic(cluster, topic_name, changes, validate_only=validate_only)
-        return no_content()
+@routes.get("/topics/{topic_name}/configs", **reads(TopicConfigDataList, "listKafkaTopicConfigs"))
+def list_topic_configs(topic_name: TopicName, cluster: Cluster, links: ClusterLinks) -> Response:
+    """The configs of a topic."""
+    data = [TopicConfigData.of(topic_name, config, links) for config in configs.of_topic(cluster, topic_name)]
+    return json_response(TopicConfigDataList(metadata=links.collection("topics", topic_name, "configs"), data=data))
+
+
+@routes.get("/topics/{topic_name}/default-configs", **reads(TopicConfigDataList, "listKafkaDefaultTopicConfigs"))
+def list_default_topic_configs(topic_name: TopicName, cluster: Cluster, links: ClusterLinks) -> Response:
+    """The configs that a topic would have if it were created now."""
+    data = [TopicConfigData.of(topic_name, config, links) for config in configs.of_new_topic(cluster, topic_name)]
+    metadata = links.collection("topics", topic_name, "default-configs")
+    return json_response(TopicConfigDataList(metadata=metadata, data=data))
+
+
+@routes.get("/topics/{topic_name}/configs/{name}", **reads(TopicConfigData, "getKafkaTopicConfig"))
+def get_topic_config(topic_name: TopicName, name: ConfigName, cluster: Cluster, links: ClusterLinks) -> Response:
+    """One config of a topic."""
+    return json_response(TopicConfigData.of(topic_name, find(configs.of_topic(cluster, topic_name), name), links))
+
+
+@routes.put("/topics/{topic_name}/configs/{name}", **writes("updateKafkaTopicConfig", *BODY_ERRORS))
+def update_topic_config(
+    topic_name: TopicName, name: ConfigName, cluster: Cluster, body: UpdateConfigBody | None = None
+) -> None:
+    """Set one config of a topic."""
+    configs.change_topic(cluster, topic_name, [_set_change(name, body)])
+
+
+@routes.delete("/topics/{topic_name}/configs/{name}", **writes("resetKafkaTopicConfig", 404))
+def reset_topic_config(topic_name: TopicName, name: ConfigName, cluster: Cluster) -> None:
+    """Reset one config of a topic to its default."""
+    configs.change_topic(cluster, topic_name, [Change(name=name, value=None)])
+
+
+@routes.post("/topics/{topic_name}/configs:alter", **writes("alterKafkaTopicConfigs", *BODY_ERRORS))
+def alter_topic_configs(topic_name: TopicName, cluster: Cluster, body: AlterConfigsBody | None = None) -> None:
+    """Change configs of a topic, all or none."""
+    changes, validate_only = _get_changes(body)
+    configs.change_topic(cluster, topic_name, changes, validate_only=validate_only)
 
 
 # --- brokers ---
 
 
-def _add_broker_reading(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
-    @routes.get(
-        "/brokers/-/configs",
-        response_model=BrokerConfigDataList,
-        responses=errors(404),
-        operation_id="listKafkaConfigsOfBrokers",
-    )
-    def list_configs_of_brokers(links: Annotated[Links, Depends(get_links)]) -> Response:
-        """The configs of every broker."""
-        found = configs.of_all_brokers(cluster).items()
-        data = [broker_config(broker_id, config, links) for broker_id, of_broker in found for config in of_broker]
-        return json_response(BrokerConfigDataList(metadata=links.collection("brokers", "-", "configs"), data=data))
-
-    @routes.get(
-        "/brokers/{broker_id}/configs",
-        response_model=BrokerConfigDataList,
-        responses=errors(404),
-        operation_id="listKafkaBrokerConfigs",
-    )
-    def list_broker_configs(broker_id: BrokerId, links: Annotated[Links, Depends(get_links)]) -> Response:
-        """The configs of a broker."""
-        data = [broker_config(broker_id, config, links) for config in configs.of_broker(cluster, broker_id)]
-        return json_response(
-            BrokerConfigDataList(metadata=links.collection("brokers", broker_id, "configs"), data=data)
-        )
-
-    @routes.get(
-        "/brokers/{broker_id}/configs/{name}",
-        response_model=BrokerConfigData,
-        responses=errors(404),
-        operation_id="getKafkaBrokerConfig",
-    )
-    def get_broker_config(
-        broker_id: BrokerId, name: BrokerConfigName, links: Annotated[Links, Depends(get_links)]
-    ) -> Response:
-        """One config of a broker."""
-        return json_response(broker_config(broker_id, find(configs.of_broker(cluster, broker_id), name), links))
+@routes.get("/brokers/-/configs", **reads(BrokerConfigDataList, "listKafkaConfigsOfBrokers"))
+def list_configs_of_brokers(cluster: Cluster, links: ClusterLinks) -> Response:
+    """The configs of every broker."""
+    found = configs.of_all_brokers(cluster).items()
+    data = [BrokerConfigData.of(broker_id, config, links) for broker_id, of_broker in found for config in of_broker]
+    return json_response(BrokerConfigDataList(metadata=links.collection("brokers", "-", "configs"), data=data))
 
 
-def _add_broker_writing(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
-    @routes.put(
-        "/brokers/{broker_id}/configs/{name}",
-        operation_id="updateKafkaBrokerConfig",
-        **write_options(get_links, *_WRITE_ERRORS),
-    )
-    def update_broker_config(
-        broker_id: BrokerId, name: BrokerConfigName, body: UpdateBrokerConfigBody | None = None
-    ) -> Response:
-        """Set one config of a broker."""
-        configs.change_broker(cluster, broker_id, [_set_change(name, body)])
-        return no_content()
+@routes.get("/brokers/{broker_id}/configs", **reads(BrokerConfigDataList, "listKafkaBrokerConfigs"))
+def list_broker_configs(broker_id: BrokerId, cluster: Cluster, links: ClusterLinks) -> Response:
+    """The configs of a broker."""
+    data = [BrokerConfigData.of(broker_id, config, links) for config in configs.of_broker(cluster, broker_id)]
+    return json_response(BrokerConfigDataList(metadata=links.collection("brokers", broker_id, "configs"), data=data))
 
-    @routes.delete(
-        "/brokers/{broker_id}/configs/{name}",
-        operation_id="resetKafkaBrokerConfig",
-        **write_options(get_links, 404),
-    )
-    def reset_broker_config(broker_id: BrokerId, name: BrokerConfigName) -> Response:
-        """Reset one config of a broker to its default."""
-        configs.change_broker(cluster, broker_id, [Change(name=name, value=None)])
-        return no_content()
 
-    @routes.post(
-        "/brokers/{broker_id}/configs:alter",
-        operation_id="alterKafkaBrokerConfigs",
-        **write_options(get_links, *_WRITE_ERRORS),
-    )
-    def alter_broker_configs(broker_id: BrokerId, body: AlterBrokerConfigsBody | None = None) -> Response:
-        """Change configs of a broker, all or none."""
-        changes, validate_only = _get_changes(body)
-        configs.change_broker(cluster, broker_id, changes, validate_only=validate_only)
-        return no_content()
+@routes.get("/brokers/{broker_id}/configs/{name}", **reads(BrokerConfigData, "getKafkaBrokerConfig"))
+def get_broker_config(broker_id: BrokerId, name: BrokerConfigName, cluster: Cluster, links: ClusterLinks) -> Response:
+    """One config of a broker."""
+    return json_response(BrokerConfigData.of(broker_id, find(configs.of_broker(cluster, broker_id), name), links))
+
+
+@routes.put("/brokers/{broker_id}/configs/{name}", **writes("updateKafkaBrokerConfig", *BODY_ERRORS))
+def update_broker_config(
+    broker_id: BrokerId, name: BrokerConfigName, cluster: Cluster, body: UpdateBrokerConfigBody | None = None
+) -> None:
+    """Set one config of a broker."""
+    configs.change_broker(cluster, broker_id, [_set_change(name, body)])
+
+
+@routes.delete("/brokers/{broker_id}/configs/{name}", **writes("resetKafkaBrokerConfig", 404))
+def reset_broker_config(broker_id: BrokerId, name: BrokerConfigName, cluster: Cluster) -> None:
+    """Reset one config of a broker to its default."""
+    configs.change_broker(cluster, broker_id, [Change(name=name, value=None)])
+
+
+@routes.post("/brokers/{broker_id}/configs:alter", **writes("alterKafkaBrokerConfigs", *BODY_ERRORS))
+def alter_broker_configs(broker_id: BrokerId, cluster: Cluster, body: AlterBrokerConfigsBody | None = None) -> None:
+    """Change configs of a broker, all or none."""
+    changes, validate_only = _get_changes(body)
+    configs.change_broker(cluster, broker_id, changes, validate_only=validate_only)
 
 
 # --- the whole cluster ---
 
 
-def _add_cluster_reading(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
-    @routes.get(
-        "/broker-configs",
-        response_model=ClusterConfigDataList,
-        responses=errors(404),
-        operation_id="listKafkaClusterConfigs",
-    )
-    def list_cluster_configs(links: Annotated[Links, Depends(get_links)]) -> Response:
-        """The configs that are set for all brokers."""
-        data = [cluster_config(config, links) for config in configs.of_cluster(cluster)]
-        return json_response(ClusterConfigDataList(metadata=links.collection("broker-configs"), data=data))
-
-    @routes.get(
-        "/broker-configs/{name}",
-        response_model=ClusterConfigData,
-        responses=errors(404),
-        operation_id="getKafkaClusterConfig",
-    )
-    def get_cluster_config(name: BrokerConfigName, links: Annotated[Links, Depends(get_links)]) -> Response:
-        """One config that is set for all brokers."""
-        return json_response(cluster_config(find(configs.of_cluster(cluster), name), links))
+@routes.get("/broker-configs", **reads(ClusterConfigDataList, "listKafkaClusterConfigs"))
+def list_cluster_configs(cluster: Cluster, links: ClusterLinks) -> Response:
+    """The configs that are set for all brokers."""
+    data = [ClusterConfigData.of(config, links) for config in configs.of_cluster(cluster)]
+    return json_response(ClusterConfigDataList(metadata=links.collection("broker-configs"), data=data))
 
 
-def _add_cluster_writing(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
-    @routes.put(
-        "/broker-configs/{name}",
-        operation_id="updateKafkaClusterConfig",
-        **write_options(get_links, *_WRITE_ERRORS),
-    )
-    def update_cluster_config(name: BrokerConfigName, body: UpdateBrokerConfigBody | None = None) -> Response:
-        """Set one config for all brokers."""
-        configs.change_cluster(cluster, [_set_change(name, body)])
-        return no_content()
+@routes.get("/broker-configs/{name}", **reads(ClusterConfigData, "getKafkaClusterConfig"))
+def get_cluster_config(name: BrokerConfigName, cluster: Cluster, links: ClusterLinks) -> Response:
+    """One config that is set for all brokers."""
+    return json_response(ClusterConfigData.of(find(configs.of_cluster(cluster), name), links))
 
-    @routes.delete(
-        "/broker-configs/{name}",
-        operation_id="resetKafkaClusterConfig",
-        **write_options(get_links, 404),
-    )
-    def reset_cluster_config(name: BrokerConfigName) -> Response:
-        """Reset one config that is set for all brokers."""
-        configs.change_cluster(cluster, [Change(name=name, value=None)])
-        return no_content()
 
-    @routes.post(
-        "/broker-configs:alter",
-        operation_id="alterKafkaClusterConfigs",
-        **write_options(get_links, *_WRITE_ERRORS),
-    )
-    def alter_cluster_configs(body: AlterBrokerConfigsBody | None = None) -> Response:
-        """Change configs of all brokers, all or none."""
-        changes, validate_only = _get_changes(body)
-        configs.change_cluster(cluster, changes, validate_only=validate_only)
-        return no_content()
+@routes.put("/broker-configs/{name}", **writes("updateKafkaClusterConfig", *BODY_ERRORS))
+def update_cluster_config(name: BrokerConfigName, cluster: Cluster, body: UpdateBrokerConfigBody | None = None) -> None:
+    """Set one config for all brokers."""
+    configs.change_cluster(cluster, [_set_change(name, body)])
+
+
+@routes.delete("/broker-configs/{name}", **writes("resetKafkaClusterConfig", 404))
+def reset_cluster_config(name: BrokerConfigName, cluster: Cluster) -> None:
+    """Reset one config that is set for all brokers."""
+    configs.change_cluster(cluster, [Change(name=name, value=None)])
+
+
+@routes.post("/broker-configs:alter", **writes("alterKafkaClusterConfigs", *BODY_ERRORS))
+def alter_cluster_configs(cluster: Cluster, body: AlterBrokerConfigsBody | None = None) -> None:
+    """Change configs of all brokers, all or none."""
+    changes, validate_only = _get_changes(body)
+    configs.change_cluster(cluster, changes, validate_only=validate_only)
 
 
 # --- bodies ---

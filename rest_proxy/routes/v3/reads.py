@@ -1,22 +1,19 @@
 """Reads in API v3: a partition as pages or as a stream, a topic as a stream."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
 from urllib.parse import urlencode
 
 import msgspec
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from core_broker.service.web.limits import BoundedRoute
-from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.consume.reads import Page
 from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
 from rest_proxy.models.errors import errors
 from rest_proxy.models.reads import EVENTS, NDJSON_V3, RecordList
-from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.media_types import JSON
 from rest_proxy.routes.parameters import PartitionId, TopicName
 from rest_proxy.routes.read_parameters import (
@@ -30,8 +27,8 @@ from rest_proxy.routes.read_parameters import (
     ValueFormat,
     negotiate_read,
 )
-from rest_proxy.routes.reading import Reading, ReadRequest
-from rest_proxy.routes.v3.responses import GetLinks, links_dependency
+from rest_proxy.routes.reading import ReadRequest
+from rest_proxy.routes.services import CheckCluster, ClusterLinks, RecordReading
 
 _TOPIC = "/v3/clusters/{cluster_id}/topics/{topic_name}"
 _DEFAULT_RECORDS = 1000
@@ -42,96 +39,89 @@ _STREAMS = {NDJSON.decode(): NDJSON_V3, SERVER_SENT_EVENTS.decode(): EVENTS}
 _ERRORS = errors(404, 406, 429)
 
 
-def router(reading: Reading, cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(tags=["v3 records"], route_class=BoundedRoute)
-    get_links = links_dependency(cluster, advertised)
-    _add_partition(routes, reading, get_links)
-    _add_topic(routes, reading, get_links)
-    return routes
+_PAGE_OR_STREAM = "A page; or, if Accept asks for one, a stream that does not end."
+_STREAM = "A stream that does not end. The records of each partition are in order."
+
+routes = APIRouter(tags=["v3 records"], route_class=BoundedRoute)
 
 
-def _add_partition(routes: APIRouter, reading: Reading, get_links: GetLinks) -> None:
-    meaning = "A page; or, if Accept asks for one, a stream that does not end."
+@routes.get(
+    _TOPIC + "/partitions/{partition_id}/records",
+    operation_id="readKafkaRecords",
+    response_class=Response,
+    responses={**_ERRORS, 200: {"model": RecordList, "content": _STREAMS, "description": _PAGE_OR_STREAM}},
+)
+async def read_records(
+    request: Request,
+    reading: RecordReading,
+    links: ClusterLinks,
+    *,
+    topic_name: TopicName,
+    partition_id: PartitionId,
+    origin: FromOrigin,
+    limits: V3Limits,
+    key_format: KeyFormat = Format.BINARY,
+    value_format: ValueFormat = Format.BINARY,
+    isolation_level: IsolationLevel = None,
+    accept: Accept = "*/*",
+) -> Response:
+    """Records of a partition, from an offset or a time on; else pages start at the beginning, streams at the end.
 
-    @routes.get(
-        _TOPIC + "/partitions/{partition_id}/records",
-        operation_id="readKafkaRecords",
-        response_class=Response,
-        responses={**_ERRORS, 200: {"model": RecordList, "content": _STREAMS, "description": meaning}},
+    A page is returned as soon as there is a record, or empty when the time is up; `metadata.next` is the next one.
+    A stream (Accept: application/x-ndjson or text/event-stream) sends each record as it is written.
+    """
+    media_type = negotiate_read(accept, JSON)
+    read = ReadRequest(
+        topic=topic_name,
+        partition=partition_id,
+        origin=origin,
+        limits=limits,
+        isolation=isolation_level,
+        record_format=reading.v3(key_format, value_format),
     )
-    async def read_records(
-        request: Request,
-        links: Annotated[Links, Depends(get_links)],
-        *,
-        topic_name: TopicName,
-        partition_id: PartitionId,
-        origin: FromOrigin,
-        limits: V3Limits,
-        key_format: KeyFormat = Format.BINARY,
-        value_format: ValueFormat = Format.BINARY,
-        isolation_level: IsolationLevel = None,
-        accept: Accept = "*/*",
-    ) -> Response:
-        """Records of a partition, from an offset or a time on; else pages start at the beginning, streams at the end.
-
-        A page is returned as soon as there is a record, or empty when the time is up; `metadata.next` is the next one.
-        A stream (Accept: application/x-ndjson or text/event-stream) sends each record as it is written.
-        """
-        media_type = negotiate_read(accept, JSON)
-        read = ReadRequest(
-            topic=topic_name,
-            partition=partition_id,
-            origin=origin,
-            limits=limits,
-            isolation=isolation_level,
-            record_format=reading.v3(key_format, value_format),
-        )
-        with _v3_error_codes():
-            if media_type != JSON:
-                return await reading.stream(read, media_type=media_type)
-            if origin.position is not None:
-                raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
-            page, data = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
-        path = links.url("topics", topic_name, "partitions", partition_id, "records")
-        return Response(_encode_page(request, path, page, data), media_type=JSON.decode())
-
-
-def _add_topic(routes: APIRouter, reading: Reading, get_links: GetLinks) -> None:
-    meaning = "A stream that does not end. The records of each partition are in order."
-
-    @routes.get(
-        _TOPIC + "/records",
-        operation_id="streamKafkaRecords",
-        response_class=Response,
-        responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
-    )
-    async def stream_records(
-        links: Annotated[Links, Depends(get_links)],  # noqa: ARG001 - the dependency checks the cluster id
-        *,
-        topic_name: TopicName,
-        origin: FromTopicOrigin,
-        limits: StreamLimits,
-        key_format: KeyFormat = Format.BINARY,
-        value_format: ValueFormat = Format.BINARY,
-        isolation_level: IsolationLevel = None,
-        accept: Accept = "*/*",
-    ) -> Response:
-        """Records of all partitions of a topic as a stream, from a time on, or from now on.
-
-        Partitions that are added later are read from their beginning.
-        """
-        media_type = negotiate_read(accept)
-        read = ReadRequest(
-            topic=topic_name,
-            partition=None,
-            origin=origin,
-            limits=limits,
-            isolation=isolation_level,
-            record_format=reading.v3(key_format, value_format),
-        )
-        with _v3_error_codes():
+    with _v3_error_codes():
+        if media_type != JSON:
             return await reading.stream(read, media_type=media_type)
+        if origin.position is not None:
+            raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
+        page, data = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
+    path = links.url("topics", topic_name, "partitions", partition_id, "records")
+    return Response(_encode_page(request, path, page, data), media_type=JSON.decode())
+
+
+@routes.get(
+    _TOPIC + "/records",
+    operation_id="streamKafkaRecords",
+    response_class=Response,
+    dependencies=[CheckCluster],
+    responses={**_ERRORS, 200: {"content": _STREAMS, "description": _STREAM}},
+)
+async def stream_records(
+    reading: RecordReading,
+    *,
+    topic_name: TopicName,
+    origin: FromTopicOrigin,
+    limits: StreamLimits,
+    key_format: KeyFormat = Format.BINARY,
+    value_format: ValueFormat = Format.BINARY,
+    isolation_level: IsolationLevel = None,
+    accept: Accept = "*/*",
+) -> Response:
+    """Records of all partitions of a topic as a stream, from a time on, or from now on.
+
+    Partitions that are added later are read from their beginning.
+    """
+    media_type = negotiate_read(accept)
+    read = ReadRequest(
+        topic=topic_name,
+        partition=None,
+        origin=origin,
+        limits=limits,
+        isolation=isolation_level,
+        record_format=reading.v3(key_format, value_format),
+    )
+    with _v3_error_codes():
+        return await reading.stream(read, media_type=media_type)
 
 
 @contextmanager

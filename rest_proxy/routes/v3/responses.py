@@ -1,39 +1,36 @@
-"""What the routes of API v3 share: the check of the cluster's id, and responses."""
+"""What the routes of API v3 share: their options, and responses."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from fastapi import Depends, Request, Response
+from fastapi import Response
 from pydantic import BaseModel
 
-from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
-from rest_proxy.models.v3.resources import Links, ResourceCollection
-from rest_proxy.routes.addresses import base_url
-from rest_proxy.routes.parameters import ClusterId
+from rest_proxy.models.v3.resources import ResourceCollection
+from rest_proxy.routes.services import CheckCluster
 
-GetLinks = Callable[[Request, str], Links]
-"""The dependency of routes under `/v3/clusters/{cluster_id}`; raises 404 unless it is the id of the cluster."""
-
-
-def links_dependency(cluster: KafkaCluster, advertised: Sequence[str]) -> GetLinks:
-    """A dependency that checks the cluster's id and returns its links: `links: Links = Depends(...)`."""
-
-    def links(request: Request, cluster_id: ClusterId) -> Links:
-        cluster.check(cluster_id)
-        return Links(base=base_url(request, advertised), cluster_id=cluster_id)
-
-    return links
+BODY_ERRORS = (404, 413, 415, 422)
+"""The errors of routes with a body."""
 
 
-def write_options(get_links: GetLinks, *statuses: int) -> dict[str, Any]:
+def reads(model: type[BaseModel], operation_id: str) -> dict[str, Any]:
+    """Options for routes that return a model."""
+    return {"response_model": model, "responses": errors(404), "operation_id": operation_id}
+
+
+def writes(
+    operation_id: str, *statuses: int, others: Mapping[int, dict[str, Any]] = MappingProxyType({})
+) -> dict[str, Any]:
     """Options for routes that change something and return no body; `statuses` are their errors."""
     return {
         "status_code": 204,
         "response_class": Response,
-        "responses": errors(*statuses),
-        "dependencies": [Depends(get_links)],
+        "responses": {**errors(*statuses), **others},
+        "dependencies": [CheckCluster],
+        "operation_id": operation_id,
     }
 
 
@@ -47,11 +44,6 @@ def collection_response(collection: ResourceCollection, data: Iterable[BaseModel
     before, after = collection.model_dump_json().split('"data":[]', 1)
     items = ",".join(item.model_dump_json() for item in data)
     return Response(f'{before}"data":[{items}]{after}', media_type="application/json")
-
-
-def no_content() -> Response:
-    """A response without a body."""
-    return Response(status_code=204)
 
 
 def missing_body() -> ProxyError:

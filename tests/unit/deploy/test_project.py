@@ -16,6 +16,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DOCUMENTS = sorted([ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("*/README.md")])
 PACKAGES = ("core_broker", "schema_registry", "rest_proxy", "connect", "streams", "connectors", "deploy")
 _PATH = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|\.ci)/[\w./*<>-]*|[A-Z]+\.md|Makefile|pyproject\.toml)`")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+"""In the order in which Keep a Changelog has them."""
 
 
 @pytest.mark.parametrize("target", PROJECT["project"]["scripts"].values())
@@ -28,6 +32,28 @@ def test_console_script_resolves(target: str) -> None:
 def test_paths_named_in_a_document_exist(document: Path) -> None:
     named = {path for path in _PATH.findall(document.read_text()) if "<" not in path}
     assert [path for path in sorted(named) if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_in_a_document_lead_somewhere(document: Path) -> None:
+    text = document.read_text()
+    headings = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in _HEADING.findall(text)]
+    links = [link for link in _LINK.findall(text) if "://" not in link]
+    broken = [link for link in links if link.startswith("#") and headings.count(link[1:]) != 1]
+    broken += [link for link in links if not (document.parent / link.partition("#")[0]).exists()]
+    assert broken == []
+
+
+def test_every_decision_has_a_number_of_its_own() -> None:
+    numbers = re.findall(r"^\*\*(\d+)\. ", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    assert sorted(map(int, numbers)) == list(range(1, len(numbers) + 1))
+
+
+def test_the_changelog_has_the_sections_of_keep_a_changelog() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    for version in text.split("\n## ")[1:]:
+        sections = re.findall(r"^### (.*)", version, re.MULTILINE)
+        assert sections == [name for name in CHANGES if name in sections]
 
 
 def test_the_excerpt_of_the_tour_in_the_readme_is_taken_from_the_whole_tour() -> None:

@@ -56,17 +56,17 @@ def test_rules_take_no_words_of_filters(field: str, word: str) -> None:
 
 @pytest.mark.parametrize("field", WORDS)
 def test_a_search_for_unknown_is_refused(field: str) -> None:
-    acls.check_search(AclFilter())
+    acls.check_filter(AclFilter())
     with pytest.raises(ProxyError, match=f"{field} cannot be UNKNOWN") as refused:
-        acls.check_search(UNSAID[field])
+        acls.check_filter(UNSAID[field])
     assert refused.value.code == 400
 
 
 @pytest.mark.parametrize("field", WORDS)
 def test_what_is_removed_must_be_said(field: str) -> None:
-    acls.check_deletion(AclFilter())
+    acls.check_filter(AclFilter(), is_deletion=True)
     with pytest.raises(ProxyError, match=f"{field} cannot be unspecified or UNKNOWN") as refused:
-        acls.check_deletion(UNSAID[field])
+        acls.check_filter(UNSAID[field], is_deletion=True)
     assert refused.value.code == 400
 
 
@@ -78,7 +78,7 @@ def test_address_of_a_rule_has_all_its_fields() -> None:
 
 
 def test_address_of_a_search_has_what_was_not_said() -> None:
-    assert acls.metadata(AclFilter(), LINKS).self == (
+    assert acls.address(AclFilter(), LINKS) == (
         "http://proxy/v3/clusters/c-1/acls?resource_type=ANY&resource_name=&pattern_type=ANY"
         "&principal=&host=&operation=ANY&permission=ANY"
     )

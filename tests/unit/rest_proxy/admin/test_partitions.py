@@ -1,6 +1,6 @@
 import pytest
 
-from rest_proxy.admin import brokers, partitions
+from rest_proxy.admin import partitions
 from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
 
@@ -12,8 +12,8 @@ def test_partitions_are_listed_by_number(cluster: KafkaCluster, topic: str) -> N
 
 
 def test_broker_holds_the_partitions_that_it_is_a_replica_of(cluster: KafkaCluster, topic: str) -> None:
-    (broker,) = brokers.list_all(cluster)
-    held = [partition.index for name, partition in brokers.replicas_on(cluster, broker.id) if name == topic]
+    (broker,) = cluster.brokers()
+    held = [partition.index for name, partition in partitions.on_broker(cluster, broker.id) if name == topic]
     assert held == [0, 1]
 
 

@@ -11,6 +11,7 @@ from rest_proxy.errors import ProxyError
 from rest_proxy.formats.encoding import Encoder, Encoders
 from rest_proxy.formats.formats import Format, SchemaChoice
 from rest_proxy.formats.rules import V2, V3
+from rest_proxy.formats.schema_choices import Target
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
@@ -42,7 +43,7 @@ def read(client: RegistryClient, data: bytes | None) -> Any:
 
 async def refused(encoders: Encoders, format_: Format | None, topic: str, choice: SchemaChoice) -> ProxyError:
     with pytest.raises(ProxyError) as error:
-        await encoders.encoder(format_, topic, is_key=False, choice=choice)
+        await encoders.encoder(Target(format_, topic, is_key=False, choice=choice))
     return error.value
 
 
@@ -54,7 +55,7 @@ def test_formats_without_schema_are_always_ready(
     client: RegistryClient, format_: Format, text: bytes, data: bytes
 ) -> None:
     async def encoder() -> Encoder | None:
-        return Encoders(client).ready(format_, "topic", is_key=False)
+        return Encoders(client).ready(Target(format_, "topic", is_key=False))
 
     ready = asyncio.run(encoder())
     assert ready is not None
@@ -63,8 +64,8 @@ def test_formats_without_schema_are_always_ready(
 
 async def test_schemas_are_ignored_by_v2_and_refused_by_v3_where_a_format_has_none(client: RegistryClient) -> None:
     choice = SchemaChoice(schema_id=7)
-    assert Encoders(client, V2).ready(Format.JSON, "topic", is_key=False, choice=choice) is not None
-    assert Encoders(client, V3).ready(Format.JSON, "topic", is_key=False, choice=choice) is None
+    assert Encoders(client, V2).ready(Target(Format.JSON, "topic", is_key=False, choice=choice)) is not None
+    assert Encoders(client, V3).ready(Target(Format.JSON, "topic", is_key=False, choice=choice)) is None
     assert (await refused(Encoders(client, V3), Format.JSON, "topic", choice)).code == 400
 
 
@@ -75,7 +76,7 @@ async def test_a_schema_given_by_its_text_is_registered_and_used(
 ) -> None:
     example = EXAMPLES[format_]
     encoder = await Encoders(client).encoder(
-        format_, name, is_key=is_key, choice=SchemaChoice(schema=example.definition.text)
+        Target(format_, name, is_key=is_key, choice=SchemaChoice(schema=example.definition.text))
     )
     subject = f"{name}-key" if is_key else f"{name}-value"
     assert encoder.format is format_
@@ -101,7 +102,7 @@ async def test_an_existing_schema_is_found_by_id_version_and_subject(
         ("other", SchemaChoice(subject=f"{name}-value")),
         ("other", SchemaChoice(subject=f"{name}-value", schema_id=there.id)),
     ]:
-        encoder = await encoders.encoder(None, topic, is_key=False, choice=choice)
+        encoder = await encoders.encoder(Target(None, topic, is_key=False, choice=choice))
         assert encoder.format is format_
         assert encoder.schema is not None
         assert (encoder.schema.id, encoder.schema.subject, encoder.schema.version) == (there.id, f"{name}-value", 1)
@@ -112,7 +113,7 @@ async def test_an_existing_schema_is_found_by_id_version_and_subject(
 async def test_strategies_name_the_subject(client: RegistryClient, name: str, format_: Format) -> None:
     example = EXAMPLES[format_]
     choice = SchemaChoice(schema=example.definition.text, strategy=SubjectNameStrategy.TOPIC_RECORD_NAME)
-    encoder = await Encoders(client).encoder(format_, name, is_key=False, choice=choice)
+    encoder = await Encoders(client).encoder(Target(format_, name, is_key=False, choice=choice))
     assert encoder.schema is not None
     assert encoder.schema.subject == f"{name}-{example.record_name}"
 
@@ -132,7 +133,7 @@ async def test_data_that_does_not_match_its_schema_is_refused(
 ) -> None:
     example = EXAMPLES[format_]
     choice = SchemaChoice(schema=example.definition.text)
-    encoder = await Encoders(client, rules).encoder(format_, name, is_key=False, choice=choice)
+    encoder = await Encoders(client, rules).encoder(Target(format_, name, is_key=False, choice=choice))
     for data in (
         raw(example.bad_view),
         msgspec.Raw(b"1e999"),
@@ -146,7 +147,7 @@ async def test_data_that_does_not_match_its_schema_is_refused(
 
 async def test_an_error_deep_inside_has_a_short_message(client: RegistryClient, name: str) -> None:
     choice = SchemaChoice(schema='syntax = "proto3"; message A { A a = 1; }')
-    encoder = await Encoders(client).encoder(Format.PROTOBUF, name, is_key=False, choice=choice)
+    encoder = await Encoders(client).encoder(Target(Format.PROTOBUF, name, is_key=False, choice=choice))
     with pytest.raises(ProxyError, match="Message too deep") as error:
         encoder.encode(msgspec.Raw(b'{"a":' * 500 + b"{}" + b"}" * 500))
     assert len(error.value.message) < 900
@@ -159,8 +160,8 @@ async def test_null_is_a_tombstone_with_and_without_a_schema(
     choice = SchemaChoice(schema=EXAMPLES[format_].definition.text)
     encoders = Encoders(client, V2)
     for encoder in (
-        await encoders.encoder(format_, name, is_key=False, choice=choice),
-        await encoders.encoder(format_, name, is_key=False),
+        await encoders.encoder(Target(format_, name, is_key=False, choice=choice)),
+        await encoders.encoder(Target(format_, name, is_key=False)),
     ):
         assert encoder.encode(NULL) is None
         assert encoder.encode(msgspec.Raw()) is None
@@ -171,7 +172,7 @@ async def test_null_is_a_tombstone_with_and_without_a_schema(
 async def test_v2_requires_a_schema_unless_the_data_is_null(
     client: RegistryClient, format_: Format, is_key: bool, code: int
 ) -> None:
-    encoder = Encoders(client, V2).ready(format_, "topic", is_key=is_key)
+    encoder = Encoders(client, V2).ready(Target(format_, "topic", is_key=is_key))
     assert encoder is not None
     with pytest.raises(ProxyError, match=f"does not include {'key' if is_key else 'value'} schema") as error:
         encoder.encode(msgspec.Raw(b"{}"))
@@ -214,7 +215,7 @@ async def test_an_id_of_another_subject_is_refused(client: RegistryClient, name:
 async def test_an_id_determines_the_format_in_v2(client: RegistryClient, name: str) -> None:
     there = client.register(f"{name}-value", AVRO.definition)
     encoder = await Encoders(client, V2).encoder(
-        Format.PROTOBUF, name, is_key=False, choice=SchemaChoice(schema_id=there.id)
+        Target(Format.PROTOBUF, name, is_key=False, choice=SchemaChoice(schema_id=there.id))
     )
     assert encoder.format is Format.AVRO
 
@@ -241,12 +242,12 @@ async def test_an_incompatible_schema_is_reported_with_the_differences(client: R
 
 async def test_an_encoder_is_ready_after_its_first_use(client: RegistryClient, name: str) -> None:
     encoders, choice = Encoders(client), SchemaChoice(schema=AVRO.definition.text)
-    assert encoders.ready(Format.AVRO, name, is_key=False, choice=choice) is None
-    made = await encoders.encoder(Format.AVRO, name, is_key=False, choice=choice)
+    assert encoders.ready(Target(Format.AVRO, name, is_key=False, choice=choice)) is None
+    made = await encoders.encoder(Target(Format.AVRO, name, is_key=False, choice=choice))
     same = SchemaChoice(schema=str(AVRO.definition.text.encode(), "utf-8"))
-    assert encoders.ready(Format.AVRO, name, is_key=False, choice=same) is made
-    assert encoders.ready(Format.AVRO, name, is_key=True, choice=same) is None
-    assert encoders.ready(Format.AVRO, "other", is_key=False, choice=same) is None
+    assert encoders.ready(Target(Format.AVRO, name, is_key=False, choice=same)) is made
+    assert encoders.ready(Target(Format.AVRO, name, is_key=True, choice=same)) is None
+    assert encoders.ready(Target(Format.AVRO, "other", is_key=False, choice=same)) is None
 
 
 async def test_the_latest_schema_is_asked_for_again_as_soon_as_the_client_does(
@@ -256,19 +257,19 @@ async def test_the_latest_schema_is_asked_for_again_as_soon_as_the_client_does(
     with RegistryClient(RegistryClientSettings.parse({"url": registry.url}), clock=clock) as own:
         encoders = Encoders(own)
         client.register(f"{name}-value", SchemaDefinition('{"type":"record","name":"r","fields":[]}'))
-        await encoders.encoder(None, name, is_key=False)
+        await encoders.encoder(Target(None, name, is_key=False))
         wider = '{"type":"record","name":"r","fields":[{"name":"a","type":"int","default":0}]}'
         client.register(f"{name}-value", SchemaDefinition(wider))
-        before = encoders.ready(None, name, is_key=False)
+        before = encoders.ready(Target(None, name, is_key=False))
         assert before is not None
         assert before.schema is not None
         assert before.schema.version == 1
         clock.advance(int(own.settings.latest_ttl_seconds * 1000))
-        assert encoders.ready(None, name, is_key=False) is None
-        after = await encoders.encoder(None, name, is_key=False)
+        assert encoders.ready(Target(None, name, is_key=False)) is None
+        after = await encoders.encoder(Target(None, name, is_key=False))
         assert after.schema is not None
         assert after.schema.version == 2
-        assert encoders.ready(None, name, is_key=False) is after
+        assert encoders.ready(Target(None, name, is_key=False)) is after
 
 
 async def test_concurrent_requests_for_the_same_encoder_ask_the_registry_once(name: str) -> None:
@@ -276,7 +277,7 @@ async def test_concurrent_requests_for_the_same_encoder_ask_the_registry_once(na
         registry.answers[f"/subjects/{name}-value/versions/latest"] = LATEST
         registry.go.clear()
         encoders = Encoders(client)
-        waiting = [asyncio.create_task(encoders.encoder(None, name, is_key=False)) for _ in range(20)]
+        waiting = [asyncio.create_task(encoders.encoder(Target(None, name, is_key=False))) for _ in range(20)]
         await asyncio.to_thread(registry.asked_now.acquire)
         waiting[0].cancel()
         registry.go.set()
@@ -291,8 +292,10 @@ async def test_no_schema_text_is_cached_for_ever(client: RegistryClient, name: s
     choices = [SchemaChoice(schema=json.dumps({"title": title, "description": str(number)})) for number in range(10)]
     client.set_config(f"{name}-value", {"compatibility": "NONE"})
     for choice in choices:
-        await encoders.encoder(Format.JSONSCHEMA, name, is_key=False, choice=choice)
-    ready = [encoders.ready(Format.JSONSCHEMA, name, is_key=False, choice=choice) is not None for choice in choices]
+        await encoders.encoder(Target(Format.JSONSCHEMA, name, is_key=False, choice=choice))
+    ready = [
+        encoders.ready(Target(Format.JSONSCHEMA, name, is_key=False, choice=choice)) is not None for choice in choices
+    ]
     assert ready == [False] * 3 + [True] * 7
 
 
@@ -309,7 +312,7 @@ async def test_a_registry_that_is_down_is_503_with_its_address_and_asked_again_l
         registry.start()
         assert (await refused(encoders, None, name, SchemaChoice())).code == 503, "the next request fails at once"
         clock.advance(1000)
-        assert (await encoders.encoder(None, name, is_key=False)).encode(msgspec.Raw(b'"a"')) is not None
+        assert (await encoders.encoder(Target(None, name, is_key=False))).encode(msgspec.Raw(b'"a"')) is not None
 
 
 async def test_a_registry_that_fails_is_503_with_its_address(name: str) -> None:
@@ -325,7 +328,7 @@ async def test_a_registry_that_hangs_is_503_while_formats_without_schema_go_on(n
         encoders = Encoders(client)
         error = await refused(encoders, None, name, SchemaChoice())
         assert (error.code, registry.url in error.message) == (503, True)
-        assert (await encoders.encoder(Format.JSON, name, is_key=False)).encode(msgspec.Raw(b"1")) == b"1"
+        assert (await encoders.encoder(Target(Format.JSON, name, is_key=False))).encode(msgspec.Raw(b"1")) == b"1"
 
 
 async def test_a_registry_that_denies_access_is_reported(name: str) -> None:

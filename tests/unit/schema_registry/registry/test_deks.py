@@ -207,11 +207,11 @@ def test_a_kek_that_wraps_deks_stays(deks_on_each: Deks) -> None:
 
     with refused(42272):
         deks.keks.delete("kek1")
-    deks.delete_all("kek1", "orders-value")
+    deks.delete("kek1", "orders-value")
     deks.keks.delete("kek1")
     with refused(42272):
         deks.keks.delete("kek1", permanent=True)
-    deks.delete_all("kek1", "orders-value", permanent=True)
+    deks.delete("kek1", "orders-value", permanent=True)
     deks.keks.delete("kek1", permanent=True)
 
 
@@ -412,7 +412,7 @@ def test_a_dek_can_be_created_only_once(deks: Deks) -> None:
 def test_creating_a_deleted_dek_again_brings_it_back_only_if_it_is_the_same(deks: Deks) -> None:
     deks.keks.create(kek())
     deks.create("kek1", wrapped())
-    deks.delete_all("kek1", "orders-value")
+    deks.delete("kek1", "orders-value")
 
     with refused(40971):
         deks.create("kek1", dek(encryptedKeyMaterial="other"))
@@ -533,11 +533,11 @@ def test_an_unknown_dek_is_not_found(deks: Deks) -> None:
     with refused(40470):
         deks.get("kek1", "orders-value", version="latest")
     with refused(40470):
-        deks.delete_all("kek1", "orders-value")
+        deks.delete("kek1", "orders-value")
     with refused(40470):
         deks.delete("kek1", "orders-value", version=1)
     with refused(40470):
-        deks.undelete_all("kek1", "orders-value")
+        deks.undelete("kek1", "orders-value")
     with refused(40470):
         deks.undelete("kek1", "orders-value", version=1)
 
@@ -566,27 +566,27 @@ def test_deleting_and_undeleting_all_versions(deks_on_each: Deks) -> None:
     for version in (1, 2):
         deks.create("kek1", wrapped(version=version))
     with refused(40471):
-        deks.delete_all("kek1", "orders-value", permanent=True)
+        deks.delete("kek1", "orders-value", permanent=True)
 
-    deks.delete_all("kek1", "orders-value")
+    deks.delete("kek1", "orders-value")
 
     assert deks.subjects("kek1") == []
     assert deks.subjects("kek1", deleted=True) == ["orders-value"]
-    deks.undelete_all("kek1", "orders-value")
+    deks.undelete("kek1", "orders-value")
     assert deks.versions("kek1", "orders-value") == [1, 2]
-    deks.delete_all("kek1", "orders-value")
-    deks.delete_all("kek1", "orders-value", permanent=True)
+    deks.delete("kek1", "orders-value")
+    deks.delete("kek1", "orders-value", permanent=True)
     assert deks.subjects("kek1", deleted=True) == []
 
 
 def test_a_dek_comes_back_only_after_its_kek(deks: Deks) -> None:
     deks.keks.create(kek())
     deks.create("kek1", wrapped())
-    deks.delete_all("kek1", "orders-value")
+    deks.delete("kek1", "orders-value")
     deks.keks.delete("kek1")
 
     with refused(40472):
-        deks.undelete_all("kek1", "orders-value")
+        deks.undelete("kek1", "orders-value")
     with refused(40472):
         deks.undelete("kek1", "orders-value", version=1)
 

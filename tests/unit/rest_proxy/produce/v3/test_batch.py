@@ -35,5 +35,5 @@ def test_successes_and_failures_are_listed_apart() -> None:
     delivery = Delivery(topic="t", partition=0, offset=5, timestamp_ms=1)
     results: list[Result] = [delivered_record(delivery, "c", key=None, value=None), ProxyError(400, "no")]
     result = msgspec.to_builtins(batch_result(["x", "y"], results))
-    assert [(item["id"], item["offset"]) for item in result["successes"]] == [("x", 5)]
+    assert [(item["id"], item["offset"], "error_code" in item) for item in result["successes"]] == [("x", 5, False)]
     assert result["failures"] == [{"id": "y", "error_code": 400, "message": "no"}]

@@ -5,7 +5,7 @@ import pytest
 
 from core_broker.client.records import Header
 from rest_proxy.errors import ProxyError
-from rest_proxy.produce.v2.attributes import headers, partition, timestamp_ms
+from rest_proxy.produce.v2.requests import Record
 
 HEADERS: dict[bytes, list[Header]] = {
     b"null": [],
@@ -20,7 +20,7 @@ HEADERS: dict[bytes, list[Header]] = {
 
 @pytest.mark.parametrize(("text", "expected"), HEADERS.items())
 def test_headers_in_both_shapes_in_their_order(text: bytes, expected: list[Header]) -> None:
-    assert headers(msgspec.Raw(text)) == expected
+    assert Record(headers=msgspec.Raw(text)).header_pairs() == expected
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_headers_in_both_shapes_in_their_order(text: bytes, expected: list[Heade
 )
 def test_other_headers_are_refused(text: bytes) -> None:
     with pytest.raises(ProxyError) as refused:
-        headers(msgspec.Raw(text))
+        Record(headers=msgspec.Raw(text)).header_pairs()
     assert refused.value.code == 42205
 
 
@@ -57,7 +57,7 @@ def test_other_headers_are_refused(text: bytes) -> None:
     ],
 )
 def test_times_are_milliseconds_or_iso_8601(given: int | str, expected: int) -> None:
-    assert timestamp_ms(given) == expected
+    assert Record(timestamp=given).timestamp_ms() == expected
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,15 @@ def test_times_are_milliseconds_or_iso_8601(given: int | str, expected: int) -> 
 )
 def test_other_times_are_refused(given: int | str) -> None:
     with pytest.raises(ProxyError) as refused:
-        timestamp_ms(given)
+        Record(timestamp=given).timestamp_ms()
     assert refused.value.code == 42205
     assert len(refused.value.message) < 300
 
 
 def test_partitions_are_bounded() -> None:
-    assert partition(0) == 0
-    assert partition(2**31 - 1) == 2**31 - 1
+    assert Record(partition=0).partition_id() == 0
+    assert Record(partition=2**31 - 1).partition_id() == 2**31 - 1
     for number in (-1, 2**31, 10**30):
         with pytest.raises(ProxyError) as refused:
-            partition(number)
+            Record(partition=number).partition_id()
         assert refused.value.code == 422

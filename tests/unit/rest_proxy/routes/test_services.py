@@ -1,7 +1,7 @@
 import pytest
 from fastapi import Request
 
-from rest_proxy.routes.addresses import base_url
+from rest_proxy.routes.services import base_url
 
 
 def sent_to(host: str | None, *, scheme: str = "http", server: tuple[str, int] = ("10.0.0.1", 8082)) -> Request:

@@ -12,8 +12,8 @@ from rest_proxy.errors import ProxyError
 from rest_proxy.formats import rules
 from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
-from rest_proxy.produce.v2.records import RecordWriter
 from rest_proxy.produce.v2.requests import parse
+from rest_proxy.produce.v2.sender import RecordWriter
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
 

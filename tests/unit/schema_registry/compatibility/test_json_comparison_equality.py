@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from schema_registry.compatibility.json_equality import Equality
+from schema_registry.compatibility.json_comparison import Equality
 
 
 @pytest.mark.parametrize(
