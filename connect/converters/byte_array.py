@@ -1,4 +1,4 @@
-"""Bytes as they are."""
+"""Bytes, unchanged."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,14 +11,14 @@ from connect.api.errors import DataError
 
 
 class ByteArrayConverterConfig(Config):
-    """What can be told to the converter of bytes."""
+    """Options of the byte array converter."""
 
     converter_type: str = option(STRING, default="", importance=Importance.LOW)
     """What is converted: `key`, `value` or `header`. It makes no difference."""
 
 
 class ByteArrayConverter(Converter, HeaderConverter):
-    """Hands bytes through."""
+    """Passes bytes through unchanged."""
 
     config_class = ByteArrayConverterConfig
     aliases = ("org.apache.kafka.connect.converters.ByteArrayConverter",)

@@ -1,4 +1,4 @@
-"""Numbers and booleans as Kafka's own serialisers write them: as many bytes as the type has, big end first."""
+"""Numbers and booleans as Kafka's own serialisers write them: as many bytes as the type has, big-endian."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,18 @@ from connect.api.errors import DataError
 
 
 class NumberConverterConfig(Config):
-    """What can be told to the converters of numbers."""
+    """Options of the number converters."""
 
     converter_type: str = option(STRING, default="", importance=Importance.LOW)
     """What is converted: `key`, `value` or `header`. It makes no difference."""
 
 
 class NumberConverter(Converter, HeaderConverter):
-    """What the converters of numbers share; each says what its numbers are."""
+    """The base of the number converters, which differ in three attributes."""
 
     config_class = NumberConverterConfig
     schema: ClassVar[Schema]
-    """The schema of all values that are read."""
+    """The schema of every value read."""
     type_name: ClassVar[str]
     """What Java calls such numbers."""
     packed: ClassVar[struct.Struct]
@@ -57,8 +57,8 @@ class NumberConverter(Converter, HeaderConverter):
             check(self.schema, value)
             return self._write(value)
         except (DataError, OverflowError):
-            told = type(value).__name__
-            raise DataError(f"Failed to serialize to {self.type_name} (was {told}): it does not fit") from None
+            found = type(value).__name__
+            raise DataError(f"Failed to serialize to {self.type_name} (was {found}): it does not fit") from None
 
     @override
     def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
@@ -70,8 +70,8 @@ class NumberConverter(Converter, HeaderConverter):
 
     def _read(self, data: bytes) -> Value:
         if len(data) != self.packed.size:
-            told = f"Size of data received is not {self.packed.size} but {len(data)}"
-            raise DataError(f"Failed to deserialize {self.type_name}: {told}")
+            reason = f"Size of data received is not {self.packed.size} but {len(data)}"
+            raise DataError(f"Failed to deserialize {self.type_name}: {reason}")
         return self.packed.unpack(data)[0]
 
     def _write(self, value: Value) -> bytes:

@@ -1,4 +1,4 @@
-"""Names that a format does not allow, made into names that it does, as Confluent's converters do it."""
+"""Turns names that a format does not allow into names that it does, as Confluent's converters do."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ def scrubbed(name: str, *, refused_first: str = "0123456789") -> str:
     """A name of letters, digits and underscores that does not begin with a refused character."""
     if not name or (_is_word(name) and name[0] not in refused_first):
         return name
-    # Java's URL encoding keeps the asterisk, which then becomes an underscore like all that is left over.
+    # Java's URL encoding keeps the asterisk, which then becomes an underscore like every other remaining character.
     encoded = quote_plus(name, safe="*")
     if encoded[0] in refused_first:
         encoded = f"x{encoded}"

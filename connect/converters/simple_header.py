@@ -1,4 +1,4 @@
-"""The converter of headers that is used when none is named: text whose type is found by looking at it."""
+"""The default header converter: text whose type is inferred from its form."""
 
 from collections.abc import Mapping
 
@@ -12,14 +12,14 @@ from connect.api.values import literal_of, parse
 
 
 class SimpleHeaderConverterConfig(Config):
-    """What can be told to the converter of headers."""
+    """Options of the header converter."""
 
     converter_type: str = option(STRING, default="", importance=Importance.LOW)
     """What is converted: `header`. It makes no difference."""
 
 
 class SimpleHeaderConverter(HeaderConverter):
-    """Reads `42` as a number, `true` as a boolean, `[1, 2]` as a list; what is no text stays bytes."""
+    """Reads `42` as a number, `true` as a boolean, `[1, 2]` as a list; anything that is not UTF-8 stays bytes."""
 
     config_class = SimpleHeaderConverterConfig
     aliases = ("org.apache.kafka.connect.storage.SimpleHeaderConverter",)

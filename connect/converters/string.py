@@ -1,4 +1,4 @@
-"""Text: what a value looks like in Java, in an encoding."""
+"""Values as text, in the form that Java prints them and in a given encoding."""
 
 import codecs
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from connect.api.data import OPTIONAL_STRING, Schema, Value
 from connect.api.errors import ConfigError, DataError
 from connect.api.values import text_of
 
-# Java's UTF-16 has the big end first, Python's that of the machine.
+# Java's UTF-16 is big-endian, Python's has the byte order of the machine.
 _UTF_16: Final = "utf-16"
 _MARKS: Final = (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)
 
 
 class StringConverterConfig(Config):
-    """What can be told to the converter of text."""
+    """Options of the string converter."""
 
     converter_encoding: str = option(STRING, default="UTF-8", importance=Importance.HIGH)
     """The name of the encoding, such as UTF-8 or ISO-8859-1."""
@@ -27,7 +27,7 @@ class StringConverterConfig(Config):
 
 
 class StringConverter(Converter, HeaderConverter):
-    """Reads bytes as text, and writes anything as the text that Java has for it."""
+    """Reads bytes as text, and writes any value as Java's `toString` would."""
 
     config_class = StringConverterConfig
     aliases = ("org.apache.kafka.connect.storage.StringConverter",)
@@ -39,12 +39,12 @@ class StringConverter(Converter, HeaderConverter):
             self._encoding = codecs.lookup(name).name
             "".encode(self._encoding)  # some codecs are not about text
         except (LookupError, ValueError):
-            told = "must be an encoding, such as UTF-8"
-            raise ConfigError(f"Invalid value {name} for configuration converter.encoding: {told}") from None
+            rule = "must be an encoding, such as UTF-8"
+            raise ConfigError(f"Invalid value {name} for configuration converter.encoding: {rule}") from None
 
     @override
     def to_connect(self, topic: str, data: bytes | None, headers: Sequence[RawHeader] = ()) -> SchemaAndValue:
-        """As Kafka Connect does, bytes that are no text become U+FFFD."""
+        """Bytes that are not text in this encoding become U+FFFD, as in Kafka Connect."""
         if data is None:
             return OPTIONAL_STRING, None
         is_unmarked = self._encoding == _UTF_16 and data[:2] not in _MARKS

@@ -1,4 +1,4 @@
-"""JSON with or without the schema beside the value."""
+"""JSON, with or without the schema next to the value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,7 @@ from connect.api.config import BOOLEAN, INT, STRING, Config, Importance, Kind, W
 from connect.api.converter import Converter, HeaderConverter, RawHeader, SchemaAndValue
 from connect.api.data import Schema, Value
 from connect.api.errors import ConfigError, DataError
-from connect.converters.json.reading import Reader, Readers, decoded, read_any
+from connect.converters.json.reading import Reader, Readers, decode, read_any
 from connect.converters.json.schemas import from_json, to_json
 from connect.converters.json.writing import Writer, Writers
 
@@ -26,7 +26,7 @@ _SCHEMAS, _SERIALIZATION = "Schemas", "Serialization"
 
 
 class JsonConverterConfig(Config):
-    """What can be told to the converter of JSON."""
+    """Options of the JSON converter."""
 
     schemas_enable: bool = option(
         BOOLEAN,
@@ -36,7 +36,7 @@ class JsonConverterConfig(Config):
         width=Width.MEDIUM,
         display_name="Enable Schemas",
     )
-    """Whether the schema stands in each record, in an envelope of `schema` and `payload`, and is expected there."""
+    """Whether each record contains its schema, in an envelope with the fields `schema` and `payload`."""
     schemas_cache_size: int = option(
         INT,
         default=1000,
@@ -46,7 +46,7 @@ class JsonConverterConfig(Config):
         width=Width.MEDIUM,
         display_name="Schema Cache Size",
     )
-    """Most schemas that are kept ready for use, each way."""
+    """The maximum number of schemas to cache in each direction."""
     decimal_format: str = option(
         _WORD,
         default="BASE64",
@@ -56,7 +56,7 @@ class JsonConverterConfig(Config):
         width=Width.MEDIUM,
         display_name="Decimal Format",
     )
-    """How decimals are written: as `BASE64` of their digits, or as a number (`NUMERIC`). Both are read."""
+    """How decimals are written: as `BASE64` of their unscaled bytes, or as a number (`NUMERIC`). Both can be read."""
     replace_null_with_default: bool = option(
         BOOLEAN,
         default=True,
@@ -74,7 +74,7 @@ class JsonConverterConfig(Config):
         width=Width.MEDIUM,
         display_name="Schema Content",
     )
-    """A schema as JSON for all records that are read: with it, records hold the value alone, without an envelope."""
+    """A schema as JSON for all records read. With it, records contain only the value, without an envelope."""
     converter_type: str = option(STRING, default="", importance=Importance.LOW)
     """What is converted: `key`, `value` or `header`. It makes no difference."""
 
@@ -88,7 +88,7 @@ class _Reading(NamedTuple):
     schema: Schema | None
     read: Reader
     prefix: bytes
-    """How records with this schema begin, up to the value, when they are written without blanks."""
+    """The bytes before the value in records with this schema that have no white space."""
 
 
 class _Writing(NamedTuple):
@@ -111,7 +111,7 @@ class JsonConverter(Converter, HeaderConverter):
         options = JsonConverterConfig.parse(config)
         with_defaults = options.replace_null_with_default
         self._has_envelope = options.schemas_enable
-        self._most_schemas = max(options.schemas_cache_size, 1)
+        self._schemas_max = max(options.schemas_cache_size, 1)
         self._readers = Readers(nulls_become_defaults=with_defaults)
         self._writers = Writers(
             numeric_decimals=options.decimal_format == "NUMERIC", nulls_become_defaults=with_defaults
@@ -129,7 +129,7 @@ class JsonConverter(Converter, HeaderConverter):
         if self._fixed:
             return self._fixed.schema, self._fixed.read(data)
         if self._has_envelope:
-            return self._opened(data)
+            return self._read_envelope(data)
         return None, read_any(data) if data else None
 
     @override
@@ -137,7 +137,7 @@ class JsonConverter(Converter, HeaderConverter):
         if schema is None and value is None:
             return None
         writing = self._writings.get(schema) or self._new_writing(schema)
-        text = self._encoded(writing.write(value))
+        text = self._encode(writing.write(value))
         return b"%b%b}" % (writing.prefix, text) if self._has_envelope else text
 
     @override
@@ -153,15 +153,15 @@ class JsonConverter(Converter, HeaderConverter):
         self._readings.clear()
         self._writings.clear()
 
-    def _opened(self, data: bytes) -> SchemaAndValue:
+    def _read_envelope(self, data: bytes) -> SchemaAndValue:
         last = self._last
         if data.startswith(last.prefix) and data.endswith(b"}"):
             try:
                 return last.schema, last.read(data[len(last.prefix) : -1])
             except DataError:
-                pass  # what is wrong is told below, where it is known what is schema and what is value
+                pass  # decode again below, where the error can say whether the schema or the value is wrong
         try:
-            envelope = decoded(_envelopes, data)
+            envelope = decode(_envelopes, data)
         except DataError as error:
             raise (DataError(_NO_ENVELOPE) if _is_json_or_empty(data) else error) from None
         text = bytes(envelope.schema)
@@ -172,7 +172,7 @@ class JsonConverter(Converter, HeaderConverter):
     def _new_reading(self, text: bytes) -> _Reading:
         schema = from_json(read_any(text), default=self._readers.value_of)
         reading = _Reading(schema, self._readers.of(schema), b'{"schema":%b,"payload":' % text)
-        if len(self._readings) >= self._most_schemas:
+        if len(self._readings) >= self._schemas_max:
             self._readings.clear()
         self._readings[text] = reading
         return reading
@@ -186,9 +186,9 @@ class JsonConverter(Converter, HeaderConverter):
             raise ConfigError(f"Invalid value for configuration schema.content: {error}") from None
 
     def _new_writing(self, schema: Schema | None) -> _Writing:
-        told = None if schema is None else to_json(schema, default=self._default_to_json)
-        writing = _Writing(self._writers.of(schema), b'{"schema":%b,"payload":' % self._encoded(told))
-        if len(self._writings) >= self._most_schemas:
+        json = None if schema is None else to_json(schema, default=self._default_to_json)
+        writing = _Writing(self._writers.of(schema), b'{"schema":%b,"payload":' % self._encode(json))
+        if len(self._writings) >= self._schemas_max:
             self._writings.clear()
         self._writings[schema] = writing
         return writing
@@ -196,7 +196,7 @@ class JsonConverter(Converter, HeaderConverter):
     def _default_to_json(self, schema: Schema, default: Value) -> Any:
         return self._writers.of(schema.but(default=None))(default)
 
-    def _encoded(self, json: Any) -> bytes:
+    def _encode(self, json: Any) -> bytes:
         try:
             return self._encoder.encode(json)
         except (UnicodeEncodeError, TypeError, OverflowError, RecursionError) as error:

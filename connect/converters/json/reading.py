@@ -1,7 +1,7 @@
-"""JSON text read as what a schema says: msgspec reads and checks, what it has no word for is changed afterwards.
+"""Decodes JSON by a schema: msgspec decodes and checks, and what it cannot express is converted afterwards.
 
-A schema becomes a type for msgspec, which makes dicts and lists and checks types and limits on its way. The result is
-looked at again only where there are dates, decimals, defaults or maps with keys that are no text.
+A schema becomes a type for msgspec, which builds dicts and lists and checks types and limits as it decodes. The result
+is visited again only where there are dates, decimals, defaults or maps with keys that are not text.
 """
 
 import base64
@@ -45,28 +45,25 @@ _text = msgspec.json.Decoder(str)
 
 def read_any(data: bytes) -> Value:
     """JSON text without a schema."""
-    value = decoded(_any, data)
+    value = decode(_any, data)
     if _LONG_NUMBER.search(data):
         _refuse_long_numbers(value)
     return value
 
 
-def decoded(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
-    """What a decoder makes of a text; whatever is wrong with it is a DataError."""
+def decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
+    """Decode JSON. Raises DataError."""
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        raise DataError(_told(str(error))) from None
+        text = str(error)
+        is_null = "got `null`" in text or "missing required field" in text
+        problem = "Invalid null value for required field" if is_null else "The JSON does not fit its schema"
+        raise DataError(f"{problem}: {text}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{_BROKEN}{error}") from None
     except RecursionError:
         raise DataError(f"{_BROKEN}it is nested too deep") from None
-
-
-def _told(error: str) -> str:
-    if "got `null`" in error or "missing required field" in error:
-        return f"Invalid null value for required field: {error}"
-    return f"The JSON does not fit its schema: {error}"
 
 
 def _refuse_long_numbers(value: Value) -> None:
@@ -74,7 +71,7 @@ def _refuse_long_numbers(value: Value) -> None:
     while waiting:
         item = waiting.pop()
         if type(item) is int and not -_INT64 <= item < _INT64:
-            raise DataError("A whole number of JSON does not fit into 64 bits")
+            raise DataError("A whole number does not fit into 64 bits")
         if isinstance(item, (dict, list)):
             waiting.extend(item.values() if isinstance(item, dict) else item)
 
@@ -114,8 +111,8 @@ class Readers:
         decoder = msgspec.json.Decoder(self._type(schema))
         change = self._change(schema)
         if change is None:
-            return lambda data: decoded(decoder, data)
-        return lambda data: change(decoded(decoder, data))
+            return lambda data: decode(decoder, data)
+        return lambda data: change(decode(decoder, data))
 
     def value_of(self, schema: Schema, json: Any) -> Value:
         """The value of JSON that was read without its schema: a default for instance."""
@@ -159,15 +156,15 @@ class Readers:
         fields = {}
         for field in schema.fields:
             kind = self._type(field.schema)
-            # msgspec reads no Required[Raw]: that a decimal is there is seen when it is changed.
+            # msgspec does not support Required[Raw], so the conversion checks that a decimal is present.
             may_be_missing = kind is msgspec.Raw or self._may_be_null(field.schema)
-            # And it finds no names beyond ASCII in a TypedDict before it has once written them.
+            # It also finds non-ASCII names in a TypedDict only after having encoded them once.
             msgspec.json.encode(field.name)
             fields[field.name] = kind if may_be_missing else Required[kind]
         return TypedDict(schema.name or "Struct", fields, total=False)  # type: ignore[operator]
 
     def _change(self, schema: Schema) -> _Change | None:
-        """What is left to do, None when nothing is."""
+        """The conversion that remains; None if there is none."""
         change = self._present_change(schema)
         if self._has_default(schema):
             return _or_default(schema.default, change)
@@ -236,15 +233,15 @@ def _refusing_logical(schema: Schema) -> _Change:
     kind = (schema.name or "").rpartition(".")[2]
 
     def refuse(_: Any) -> Value:
-        told = f"Invalid type for {kind}, underlying representation should be integral but was {schema.type.name}"
-        raise DataError(told)
+        rule = "underlying representation should be integral"
+        raise DataError(f"Invalid type for {kind}, {rule} but was {schema.type.name}")
 
     return refuse
 
 
 def _known(schema: Schema | None) -> Schema:
     if schema is None:
-        raise DataError("the schema of an array or a map does not tell what is in it")
+        raise DataError("the schema of an array or a map has no schema for its elements")
     return schema
 
 
@@ -268,12 +265,12 @@ def _decimal_reader(scale: int, *, may_be_null: bool) -> _Change:
                 return None
             raise DataError("Invalid null value for required BYTES field")
         if text.startswith('"'):
-            return _decimal_from_base64(decoded(_text, text.encode()), scale)
+            return _decimal_from_base64(decode(_text, text.encode()), scale)
         if len(text) <= _MOST_DIGITS and _NUMBER.fullmatch(text):
             return rescaled(Decimal(text), scale)
-        told = {"t": "BOOLEAN", "f": "BOOLEAN", "[": "ARRAY", "{": "OBJECT"}.get(text[0], "a number too long")
+        found = {"t": "BOOLEAN", "f": "BOOLEAN", "[": "ARRAY", "{": "OBJECT"}.get(text[0], "a number too long")
         representation = "underlying representation should be numeric or bytes"
-        raise DataError(f"Invalid type for Decimal, {representation} but was {told}")
+        raise DataError(f"Invalid type for Decimal, {representation} but was {found}")
 
     return read_decimal
 

@@ -1,4 +1,4 @@
-"""Schemas as they stand in the envelope of JSON records: `{"schema": …, "payload": …}`."""
+"""Schemas in the envelope of JSON records: `{"schema": …, "payload": …}`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -7,35 +7,35 @@ from connect.api.data import Field, Schema, Type, Value
 from connect.api.errors import DataError
 
 Json = Any
-"""What JSON text holds, as Python has it."""
+"""A decoded JSON value."""
 Defaults = Callable[[Schema, Value], Value]
 """Turns the default of a schema into JSON, or back."""
 
 _TYPE_NAMES: Final = {kind: kind.value for kind in Type} | {Type.FLOAT32: "float", Type.FLOAT64: "double"}
 _TYPES: Final = {name: kind for kind, name in _TYPE_NAMES.items()}
-_MOST_NESTED: Final = 100
+_DEPTH_MAX: Final = 100
 _INT32: Final = 1 << 31
 
 
 def to_json(schema: Schema, *, default: Defaults) -> dict[str, Json]:
     """A schema as JSON, with its keys in the order of Kafka Connect."""
-    told: dict[str, Json] = {"type": _TYPE_NAMES[schema.type]}
+    json: dict[str, Json] = {"type": _TYPE_NAMES[schema.type]}
     if schema.type is Type.ARRAY:
-        told["items"] = _inner(schema.value_schema, default)
+        json["items"] = _inner(schema.value_schema, default)
     elif schema.type is Type.MAP:
-        told["keys"] = _inner(schema.key_schema, default)
-        told["values"] = _inner(schema.value_schema, default)
+        json["keys"] = _inner(schema.key_schema, default)
+        json["values"] = _inner(schema.value_schema, default)
     elif schema.type is Type.STRUCT:
-        told["fields"] = [to_json(item.schema, default=default) | {"field": item.name} for item in schema.fields]
-    told["optional"] = schema.optional
+        json["fields"] = [to_json(item.schema, default=default) | {"field": item.name} for item in schema.fields]
+    json["optional"] = schema.optional
     for key in ("name", "version", "doc"):
         if (value := getattr(schema, key)) is not None:
-            told[key] = value
+            json[key] = value
     if schema.parameters:
-        told["parameters"] = dict(schema.parameters)
+        json["parameters"] = dict(schema.parameters)
     if schema.default is not None:
-        told["default"] = default(schema, schema.default)
-    return told
+        json["default"] = default(schema, schema.default)
+    return json
 
 
 def _inner(schema: Schema | None, default: Defaults) -> Json:
@@ -43,13 +43,13 @@ def _inner(schema: Schema | None, default: Defaults) -> Json:
 
 
 def from_json(json: Json, *, default: Defaults) -> Schema | None:
-    """The schema that JSON tells; None for null."""
+    """Decode a schema; None for null."""
     return None if json is None else _read(json, default, depth=0)
 
 
 def _read(json: Json, default: Defaults, *, depth: int) -> Schema:
-    if depth > _MOST_NESTED:
-        raise DataError(f"a schema is nested deeper than {_MOST_NESTED} levels")
+    if depth > _DEPTH_MAX:
+        raise DataError(f"a schema is nested deeper than {_DEPTH_MAX} levels")
     kind = json.get("type") if isinstance(json, dict) else None
     if not isinstance(kind, str):
         raise DataError("Schema must contain 'type' field")
@@ -67,9 +67,9 @@ def _parts(json: Mapping[str, Json], kind: Type, default: Defaults, depth: int) 
             raise DataError("Array schema did not specify the element type")
         return {"value_schema": _read(json["items"], default, depth=depth)}
     if kind is Type.MAP:
-        for key, told in (("keys", "key"), ("values", "value")):
+        for key, part in (("keys", "key"), ("values", "value")):
             if json.get(key) is None:
-                raise DataError(f"Map schema did not specify the {told} type")
+                raise DataError(f"Map schema did not specify the {part} type")
         keys, values = (_read(json[key], default, depth=depth) for key in ("keys", "values"))
         return {"key_schema": keys, "value_schema": values}
     return {"fields": _fields(json, default, depth)} if kind is Type.STRUCT else {}
@@ -90,7 +90,7 @@ def _field_name(field: Json) -> str:
 
 
 def _attributes(json: Mapping[str, Json]) -> dict[str, Any]:
-    """What is optional, and left out, as Kafka Connect does, when it is not of the right type."""
+    """The optional attributes. Like Kafka Connect, ignores those of the wrong type."""
     found: dict[str, Any] = {"optional": json.get("optional") is True}
     for key in ("name", "doc"):
         if isinstance(value := json.get(key), str):

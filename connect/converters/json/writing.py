@@ -1,4 +1,4 @@
-"""Values with a schema, or without one, made ready to be written as JSON: one function for each schema."""
+"""Converts values for the JSON encoder, with one function for each schema."""
 
 import math
 import struct
@@ -17,48 +17,48 @@ Writer = Callable[[Value], Json]
 
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 _FLOAT32: Final = struct.Struct(">f")
-_MOST_NESTED: Final = 200
+_DEPTH_MAX: Final = 200
 NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-"""How numbers that are none are written, by what Python calls them."""
+"""How floats that are not finite are written, by their `repr`."""
 
 
 def ready(value: Value) -> Json:
     """A value without a schema."""
-    return value if _is_ready(value, 0) else _made_ready(value, 0)
+    return value if _is_ready(value, 0) else _prepare(value, 0)
 
 
 def _is_ready(value: Value, depth: int) -> bool:
-    """Whether a value is, as it mostly is, of names, plain values, dicts and lists only."""
+    """Whether a value consists of text keys, plain values, dicts and lists only, as most do."""
     kind = type(value)
     if kind in _PLAIN:
         return True
-    if depth <= _MOST_NESTED and kind is dict:
+    if depth <= _DEPTH_MAX and kind is dict:
         for key, item in value.items():
             if type(key) is not str or (type(item) not in _PLAIN and not _is_ready(item, depth + 1)):
                 return False
         return True
-    if depth <= _MOST_NESTED and kind is list:
+    if depth <= _DEPTH_MAX and kind is list:
         return all(_is_ready(item, depth + 1) for item in value)
     return kind is float and math.isfinite(value)
 
 
-def _made_ready(value: Value, depth: int) -> Json:
-    if depth > _MOST_NESTED:
-        raise DataError(f"a value is nested deeper than {_MOST_NESTED} levels")
+def _prepare(value: Value, depth: int) -> Json:
+    if depth > _DEPTH_MAX:
+        raise DataError(f"a value is nested deeper than {_DEPTH_MAX} levels")
     if value is None or isinstance(value, (str, bool, int, bytes, bytearray, memoryview)):
         return value
     if isinstance(value, float):
         return _number_or_word(value)
     if isinstance(value, dict):
-        pairs = [(_made_ready(key, depth + 1), _made_ready(item, depth + 1)) for key, item in value.items()]
+        pairs = [(_prepare(key, depth + 1), _prepare(item, depth + 1)) for key, item in value.items()]
         return dict(pairs) if all(isinstance(key, str) for key in value) else pairs
     if isinstance(value, (list, tuple)):
-        return [_made_ready(item, depth + 1) for item in value]
+        return [_prepare(item, depth + 1) for item in value]
     raise DataError(f"class {type(value).__name__} does not have corresponding schema type.")
 
 
 def _number_or_word(value: float) -> float | str:
-    """JSON has no word for what is no number: text is written then, as Kafka Connect does."""
+    """JSON has no infinity and no NaN: they are written as text, as in Kafka Connect."""
     return value if math.isfinite(value) else NOT_FINITE[str(value)]
 
 
