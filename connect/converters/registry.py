@@ -201,7 +201,7 @@ class RegistryConverter(Converter):
     def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
         """The writing of a Connect schema; `value` is the first one."""
 
-    def version(self, topic: str, registered: RegisteredSchema, *, name: str | None) -> int | None:
+    def version_in_subject(self, topic: str, registered: RegisteredSchema, *, name: str | None) -> int | None:
         """The version of a schema in the topic's subject; None if it is in another one, or access is not allowed."""
         strategy = self.settings.strategy
         if strategy.needs_record_name and not name:

@@ -31,7 +31,7 @@ class AvroConverter(RegistryConverter):
         parsed = found.schema
         if not isinstance(parsed, AvroSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not Avro")
-        version = self.version(topic, found.registered, name=parsed.name)
+        version = self.version_in_subject(topic, found.registered, name=parsed.name)
         schema = to_connect_schema(parsed.root, self.config, version=version)
         return Reading(schema, reading(parsed.root, schema, self.config)), frame.start
 

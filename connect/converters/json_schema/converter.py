@@ -33,7 +33,7 @@ class JsonSchemaConverter(RegistryConverter):
         parsed = found.schema
         if not isinstance(parsed, JsonSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not JSON Schema")
-        version = self.version(topic, found.registered, name=parsed.name)
+        version = self.version_in_subject(topic, found.registered, name=parsed.name)
         plan = read_plan(parsed, self.config)
         schema = to_connect_schema(plan, self.config, version=version)
         read = reader(plan)

@@ -53,7 +53,7 @@ class ProtobufConverter(RegistryConverter):
             message = parsed.message_at(indexes)
         except InvalidSchema as error:
             raise NotFramed(str(error)) from error
-        version = self.version(topic, found.registered, name=message.full_name)
+        version = self.version_in_subject(topic, found.registered, name=message.full_name)
         plan = read_plan(message, self.config)
         schema = to_connect_schema(plan, self.config, version=version)
         read = reader(plan)
