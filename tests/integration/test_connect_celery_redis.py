@@ -8,7 +8,7 @@ import pytest
 
 from connect.runtime.models import TaskId
 from tests.support.admin import eventually
-from tests.support.celery_world import LEASE_MS, CeleryWorld
+from tests.support.celery_world import LEASE_MS, CeleryWorld, shown_logs
 from tests.support.line_task import assert_never_twice, is_running
 from tests.support.redis_server import running_redis
 
@@ -32,8 +32,9 @@ def test_tasks_go_on_after_redis_was_killed_and_came_back_empty(world: CeleryWor
     first = world.wait_for_beat()
     world.redis.kill()
     world.redis.start()
-    world.wait_for_beat(unlike=lambda line: line.run == first.run)
-    eventually(lambda: leader.running_tasks() == {TASK, TaskId("c", 1)})
+    with shown_logs(world):
+        world.wait_for_beat(unlike=lambda line: line.run == first.run)
+        eventually(leader.running_tasks, lambda found: found == {TASK, TaskId("c", 1)})
 
 
 def test_tasks_stop_when_redis_stays_away_and_go_on_when_it_is_back(world: CeleryWorld) -> None:
