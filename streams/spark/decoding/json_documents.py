@@ -83,7 +83,7 @@ def _read(record: bytes) -> Any:
     while waiting:
         item = waiting.pop()
         if type(item) is int and not -_INT64 <= item < _INT64:
-            raise InvalidData("A whole number of JSON does not fit into 64 bits")
+            raise InvalidData("A whole number does not fit into 64 bits")
         if isinstance(item, dict | list):
             waiting.extend(item.values() if isinstance(item, dict) else item)
     return document
