@@ -4,10 +4,12 @@ import json
 import random
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import confluent_kafka
+import psutil
 
 from core_broker.client.admin import Admin
 from core_broker.client.settings import ClientSettings
@@ -19,7 +21,6 @@ from tests.benchmarks.measure import AS_DELIVERED, MB, Row, Sizes, family_cpu_se
 from tests.benchmarks.spark_ceiling import ceilings
 from tests.benchmarks.spark_latency import Sender, watched
 from tests.support.broker import BrokerProcess
-from tests.support.memory import resident_bytes
 from tests.support.registry import RegistryProcess
 from tests.support.spark_worker import SparkWorker
 
@@ -115,7 +116,10 @@ class _Bench:
         seconds = time.monotonic() - began
         engine = self._worker.engine()
         assert engine is not None
-        memory = sum(resident_bytes(one.pid) for one in [engine, *engine.children(recursive=True)])
+        memory = 0
+        for process in [engine, *engine.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):  # some of Spark's Python workers end meanwhile
+                memory += process.memory_info().rss
         self._worker.delete(name)
         return Row(
             what="Spark engine: first row of the first sink",
