@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points, version
 from threading import RLock
-from typing import Annotated, Any, Generic, Self, TypeVar, cast
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -150,41 +150,18 @@ class Plugins:
         predicates: Iterable[type[Predicate]] = (),
     ) -> Self:
         """These classes, and the entry points of installed packages."""
-        abstract = cast("tuple[type[Any], ...]", (Connector, Converter, HeaderConverter, Transform, Predicate))
-        connector, converter, header_converter, transform, predicate = abstract
         # This reads a file of every installed package: once for all kinds.
         installed = entry_points()
+
+        def family(kind: Any, suffix: str, group: str, built_in: Iterable[type[Any]]) -> Family[Any]:
+            return Family(kind, suffix=suffix, built_in=built_in, installed=installed.select(group=f"caudal.{group}"))
+
         return cls(
-            connectors=Family(
-                connector,
-                suffix="Connector",
-                built_in=connectors,
-                installed=installed.select(group="caudal.connectors"),
-            ),
-            converters=Family(
-                converter,
-                suffix="Converter",
-                built_in=converters,
-                installed=installed.select(group="caudal.converters"),
-            ),
-            header_converters=Family(
-                header_converter,
-                suffix="Converter",
-                built_in=header_converters,
-                installed=installed.select(group="caudal.header_converters"),
-            ),
-            transforms=Family(
-                transform,
-                suffix="Transformation",
-                built_in=transforms,
-                installed=installed.select(group="caudal.transforms"),
-            ),
-            predicates=Family(
-                predicate,
-                suffix="Predicate",
-                built_in=predicates,
-                installed=installed.select(group="caudal.predicates"),
-            ),
+            connectors=family(Connector, "Connector", "connectors", connectors),
+            converters=family(Converter, "Converter", "converters", converters),
+            header_converters=family(HeaderConverter, "Converter", "header_converters", header_converters),
+            transforms=family(Transform, "Transformation", "transforms", transforms),
+            predicates=family(Predicate, "Predicate", "predicates", predicates),
             own_version=version("caudal"),
         )
 
