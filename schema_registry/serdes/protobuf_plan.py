@@ -210,7 +210,7 @@ class Meaning:
 
 
 class _Presence:
-    """Which fields of a message can be told apart from fields that are not set."""
+    """Which fields of a message record whether they were set."""
 
     def __init__(self, message: Descriptor, choices: Choices) -> None:
         proto, file = DescriptorProto(), FileDescriptorProto()

@@ -13,7 +13,7 @@ from tests.support.proxy import ProxyProcess
 from tests.support.registry import RegistryProcess
 from tests.support.service import REPOSITORY, ServiceFailed, run_module, service_environment
 
-NOBODY = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 
 
 @pytest.fixture
@@ -39,24 +39,24 @@ def _health_becomes(proxy: ProxyProcess, status: int) -> object:
 
 
 def test_it_starts_and_stops_without_cluster_and_registry(tmp_path: Path) -> None:
-    with ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1") as proxy:
+    with ProxyProcess(tmp_path, bootstrap=UNREACHABLE, registry="http://127.0.0.1:1") as proxy:
         answer = httpx2.get(f"{proxy.url}/topics", timeout=60)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert NOBODY in answer.json()["message"]
+        assert UNREACHABLE in answer.json()["message"]
     assert "Traceback" not in proxy.log_text()
 
 
 @pytest.mark.parametrize("folder,shown", [("kept", "{}/kept"), ("", "memory")])
 def test_the_ready_line_says_where_consumer_instances_are_kept(tmp_path: Path, folder: str, shown: str) -> None:
     settings = {"state.dir": str(tmp_path / folder) if folder else ""}
-    with ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1", settings=settings):
+    with ProxyProcess(tmp_path, bootstrap=UNREACHABLE, registry="http://127.0.0.1:1", settings=settings):
         (line,) = (tmp_path / "stdout.log").read_text().splitlines()
     assert line.startswith("caudal rest-proxy ready: ")
     assert line.endswith(f" state={shown.format(tmp_path)}")
 
 
 def test_started_alone_it_leaves_nothing_in_the_current_directory(tmp_path: Path) -> None:
-    settings = {"listeners": "http://127.0.0.1:0", "bootstrap.servers": NOBODY}
+    settings = {"listeners": "http://127.0.0.1:0", "bootstrap.servers": UNREACHABLE}
     with subprocess.Popen(
         run_module("deploy.cli", settings, "rest-proxy"),
         cwd=tmp_path,
@@ -88,7 +88,7 @@ def test_started_alone_it_leaves_nothing_in_the_current_directory(tmp_path: Path
 def test_wrong_settings_are_refused_at_the_start_by_name(
     tmp_path: Path, settings: dict[str, str], words: list[str]
 ) -> None:
-    proxy = ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1", settings=settings)
+    proxy = ProxyProcess(tmp_path, bootstrap=UNREACHABLE, registry="http://127.0.0.1:1", settings=settings)
     with pytest.raises(ServiceFailed, match="ended before it was ready"), proxy:
         pass
     assert [word for word in words if word not in proxy.log_text()] == []

@@ -361,8 +361,8 @@ def test_delete_of_what_others_mention_tells_who_they_are(caudal: Caudal, write:
 
 def test_delete_goes_on_after_a_failure_and_tells_it(caudal: Caudal, write: Write, name: str) -> None:
     caudal("schema", "register", name, write("order.avsc", AVRO))
-    output = caudal("schema", "delete", f"{name}-nobody", name, "--yes", code=1).stderr
-    assert f"{name}-nobody was not deleted" in output
+    output = caudal("schema", "delete", f"{name}-missing", name, "--yes", code=1).stderr
+    assert f"{name}-missing was not deleted" in output
     assert f"{name} version 1 deleted" in output
 
 

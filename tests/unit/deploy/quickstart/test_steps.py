@@ -9,7 +9,7 @@ from deploy.quickstart.addresses import PlatformAddresses
 from deploy.quickstart.steps import STEPS, Step, take
 from deploy.quickstart.tour import StepFailed, Tour
 
-NOBODY = "http://127.0.0.1:1"
+UNREACHABLE = "http://127.0.0.1:1"
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def tour(tmp_path: Path) -> Tour:
     addresses = PlatformAddresses(
         data=tmp_path,
         bootstrap="127.0.0.1:1",
-        registry=NOBODY,
-        proxy=NOBODY,
-        connect=NOBODY,
+        registry=UNREACHABLE,
+        proxy=UNREACHABLE,
+        connect=UNREACHABLE,
         spark_data=tmp_path / "spark",
         spark_port=1,
         logs={},
@@ -75,7 +75,7 @@ def test_a_worker_that_does_not_answer_fails_the_step(tour: Tour, capsys: pytest
     (creating,) = (step for step in STEPS if step.title == "Connect topics with tables")
 
     assert not take(tour, [creating])
-    assert f"failed: The Connect worker cannot be reached: {NOBODY}" in capsys.readouterr().err
+    assert f"failed: The Connect worker cannot be reached: {UNREACHABLE}" in capsys.readouterr().err
 
 
 def test_without_spark_its_steps_are_left_out_with_the_reason(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:

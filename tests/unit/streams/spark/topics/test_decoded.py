@@ -10,8 +10,8 @@ from streams.spark.topics.decoded import cast_column, common_type, decode_column
 WANTED = pa.struct([("id", pa.int64()), ("name", pa.string())])
 
 
-class Told(Decoder):
-    """Gives what it was expected to."""
+class FixedDecoder(Decoder):
+    """Returns the same columns for whatever it is given."""
 
     def __init__(self, decoded: Decoded) -> None:
         self._decoded = decoded
@@ -47,7 +47,7 @@ def test_versions_errors_and_nulls_stand_where_they_were() -> None:
         rows(3),
         [LeftOver(9, rows(5), TypeError("too deep"))],
     )
-    column = decode_column(Told(decoded), pa.array([b""] * 7), "t", headers=None, wanted=WANTED)
+    column = decode_column(FixedDecoder(decoded), pa.array([b""] * 7), "t", headers=None, wanted=WANTED)
     found = column.data.to_pylist()
     assert found[:5] == [{"id": 1, "name": None}, None, {"id": 3, "name": "c"}, None, {"id": 2, "name": None}]
     assert found[5:] == [None, None]
@@ -59,7 +59,7 @@ def test_versions_errors_and_nulls_stand_where_they_were() -> None:
 
 def test_nothing_that_can_be_decoded_is_nothing_but_nulls() -> None:
     decoded = Decoded([], [(0, ValueError("broken"))], rows(1), [])
-    column = decode_column(Told(decoded), pa.array([b"", None]), "t", headers=None, wanted=WANTED)
+    column = decode_column(FixedDecoder(decoded), pa.array([b"", None]), "t", headers=None, wanted=WANTED)
     assert column.data.to_pylist() == [None, None]
     assert column.data.type == WANTED
 
