@@ -364,6 +364,7 @@ SHORT = Kind(name="short", wire=4, read=_integer(-(2**15), 2**15 - 1), write=str
 LONG = Kind(name="long", wire=5, read=_integer(-(2**63), LONG_MAX), write=str, allowed="a whole number (64 bits)")
 DOUBLE = Kind(name="double", wire=6, read=_double, write=repr, allowed="a number")
 LIST = Kind(name="list", wire=7, read=_strings, write=",".join, allowed="values separated by commas")
+CLASS = Kind(name="class", wire=8, read=str, write=str, allowed="the name of a class")
 PASSWORD = Kind(name="password", wire=9, read=str, write=str, allowed="any text")
 
 

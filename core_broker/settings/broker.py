@@ -1,13 +1,13 @@
 """All settings of a broker in one class."""
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
 
 from core_broker.service.settings import Problem
-from core_broker.settings.cluster import NO_OTHER_NODE, NO_REPLICATION, ClusterSettings
+from core_broker.settings.cluster import ClusterSettings
 from core_broker.settings.coordinators import GroupCoordinatorSettings, TransactionSettings
 from core_broker.settings.listeners import Listener
 from core_broker.settings.log import LogSettings
@@ -29,29 +29,14 @@ class BrokerSettings(
     IGNORED: ClassVar[dict[str, str]] = {
         **{key: definition.without_effect for key, definition in WITHOUT_EFFECT.items()},
         "num.replica.alter.log.dirs.threads": "one thread copies all partitions that move",
-        "auto.leader.rebalance.enable": NO_REPLICATION,
-        "broker.heartbeat.interval.ms": NO_OTHER_NODE,
-        "broker.session.timeout.ms": NO_OTHER_NODE,
         "connection.failed.authentication.delay.ms": SECURITY,
-        "controlled.shutdown.*": "there is no other broker to hand leadership to",
+        "controlled.shutdown.max.retries": "a broker that stops waits until the controller has moved its leaders",
+        "controlled.shutdown.retry.backoff.ms": "a broker that stops waits until the controller has moved its leaders",
         "controller.quorum.append.linger.ms": "changes that arrive during a write share the next one",
-        "controller.quorum.auto.join.enable": NO_OTHER_NODE,
-        "controller.quorum.election.backoff.max.ms": NO_OTHER_NODE,
-        "controller.quorum.election.timeout.ms": NO_OTHER_NODE,
-        "controller.quorum.fetch.timeout.ms": NO_OTHER_NODE,
-        "controller.quorum.request.timeout.ms": NO_OTHER_NODE,
-        "controller.quorum.retry.backoff.ms": NO_OTHER_NODE,
-        "initial.broker.registration.timeout.ms": NO_OTHER_NODE,
-        "leader.imbalance.*": NO_REPLICATION,
+        "leader.imbalance.per.broker.percentage": "every leader that is not the preferred replica is an imbalance",
         "metadata.log.max.snapshot.interval.ms": "a snapshot follows every change within seconds",
-        "metadata.max.idle.interval.ms": "there is no other controller that waits for records",
         "metadata.max.retention.bytes": "the two newest metadata snapshots are kept, with the log that they need",
         "metadata.max.retention.ms": "the two newest metadata snapshots are kept, with the log that they need",
-        "replica.fetch.*": NO_REPLICATION,
-        "replica.lag.time.max.ms": NO_REPLICATION,
-        "replica.selector.class": NO_REPLICATION,
-        "replica.socket.*": NO_REPLICATION,
-        "request.timeout.ms": NO_OTHER_NODE,
         "group.consumer.regex.refresh.interval.ms": "regular expressions are resolved after every change of topics",
         "offsets.topic.compression.codec": "__consumer_offsets is not compressed",
         "offsets.load.buffer.size": "a coordinator loads its partition batch by batch",
@@ -99,6 +84,35 @@ class BrokerSettings(
         """The listeners that clients use: all but the controller's."""
         return tuple(item for item in self.listeners if item.name not in self.controller_listener_names)
 
+    @property
+    def controller_listener(self) -> Listener | None:
+        """The listener on which this node serves the quorum and brokers: the first of controller.listener.names that
+        is in listeners. None if there is none."""
+        own = {listener.name: listener for listener in self.listeners}
+        return next((own[name] for name in self.controller_listener_names if name in own), None)
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """Name of the listener that other brokers connect to."""
+        if self.inter_broker_listener_name is not None:
+            return self.inter_broker_listener_name
+        names = [listener.name for listener in self.broker_listeners]
+        default = self.security_inter_broker_protocol
+        return names[0] if names and default not in names else default
+
+    @property
+    def forms_cluster(self) -> bool:
+        """Whether empty directories make this node a new cluster; otherwise it waits to join an existing one."""
+        return self.is_controller and not self._names_other_nodes
+
+    @property
+    def _names_other_nodes(self) -> bool:
+        if any(voter_id != self.node_id for voter_id, _, _ in self.static_voters):
+            return True
+        # The voter with this node's id is this node, whatever its address looks like.
+        servers = self.quorum_servers if self.controller_quorum_bootstrap_servers else ()
+        return not all(self._is_own_controller(host, port) for host, port in servers)
+
     def security_protocol(self, listener_name: str) -> str | None:
         """The protocol of a listener, None if it is not in the map."""
         return dict(self.listener_security_protocol_map).get(listener_name)
@@ -108,24 +122,35 @@ class BrokerSettings(
         """Rules between keys."""
         yield from self._listener_problems()
         yield from self._quorum_problems()
+        yield from self._timeout_problems()
         yield from self._registry_problems()
         yield from self._range_problems("group.{}.session.timeout.ms")
         yield from self._range_problems("group.consumer.{}.session.timeout.ms")
         yield from self._range_problems("group.consumer.{}.heartbeat.interval.ms")
 
     def _listener_problems(self) -> Iterator[Problem]:
-        if "broker" in self.process_roles and not self.broker_listeners:
+        if self.is_broker and not self.broker_listeners:
             yield self._problem("listeners", "must contain a listener that is not one of controller.listener.names")
         for listener in self.listeners:
             yield from self._protocol_problems(listener)
-        names = {listener.name for listener in self.broker_listeners}
+        names = {listener.name for listener in self.listeners}
         for advertised in self.advertised_listeners or ():
-            if advertised.name not in names and advertised.name not in self.controller_listener_names:
+            if advertised.name not in names:
                 yield self._problem("advertised.listeners", f"{advertised.name} must also be one of listeners")
             if advertised.host in ("", "0.0.0.0", "::"):
                 yield self._problem("advertised.listeners", "must contain a host that clients can connect to")
-        if self.inter_broker_listener_name and self.inter_broker_listener_name not in names:
+        yield from self._inter_broker_problems()
+
+    def _inter_broker_problems(self) -> Iterator[Problem]:
+        name = self.inter_broker_listener_name
+        if name is None:
+            return
+        names = [listener.name for listener in self.broker_listeners]
+        if self.is_broker and name not in names:
             yield self._problem("inter.broker.listener.name", f"must be one of {', '.join(sorted(names))}")
+        if self.is_set("security.inter.broker.protocol"):
+            reason = "must not be set together with security.inter.broker.protocol; remove one of them"
+            yield self._problem("inter.broker.listener.name", reason)
 
     def _protocol_problems(self, listener: Listener) -> Iterator[Problem]:
         protocol = self.security_protocol(listener.name)
@@ -138,22 +163,77 @@ class BrokerSettings(
             yield self._problem("listeners", f"{listener.name} uses {protocol}, but {SECURITY}")
 
     def _quorum_problems(self) -> Iterator[Problem]:
-        """Nodes configured as one cluster must not start as several, so other controllers are rejected."""
-        if any(voter.partition("@")[0] != str(self.node_id) for voter in self.controller_quorum_voters):
-            allowed = f"only node.id={self.node_id} is allowed, as {self.node_id}@host:port"
-            yield self._problem("controller.quorum.voters", f"{allowed}; {NO_OTHER_NODE}")
-        if not all(map(self._is_own_controller, self.controller_quorum_bootstrap_servers)):
-            allowed = "only the controller listener of this node is allowed, as host:port"
-            yield self._problem("controller.quorum.bootstrap.servers", f"{allowed}; {NO_OTHER_NODE}")
+        """The rules of KRaft for each role."""
+        ids = [voter_id for voter_id, _, _ in self.static_voters]
+        if len(set(ids)) < len(ids):
+            yield self._problem("controller.quorum.voters", "must contain each node once")
+        if self.is_controller:
+            yield from self._controller_problems(ids)
+        else:
+            yield from self._broker_only_problems(ids)
+        if self._needs_controller_listener:
+            for name in self.controller_listener_names:
+                if self.security_protocol(name) is None:
+                    reason = f"listener.security.protocol.map must contain the protocol of {name}"
+                    yield self._problem("controller.listener.names", reason)
 
-    def _is_own_controller(self, address: str) -> bool:
-        host, _, port = address.lower().rpartition(":")
-        own_hosts = {listener.host.lower() for listener in (*self.listeners, *(self.advertised_listeners or ()))}
-        own_hosts |= {"localhost", "127.0.0.1", "::1", socket.gethostname().lower()}
+    @property
+    def _needs_controller_listener(self) -> bool:
+        """Whether there are connections to controllers: a cluster of one node with both roles has none."""
+        return self._names_other_nodes or not (self.is_broker and self.is_controller)
+
+    def _controller_problems(self, voter_ids: Sequence[int]) -> Iterator[Problem]:
+        if voter_ids and self.node_id not in voter_ids:
+            reason = f"must contain node.id={self.node_id}, because process.roles has the controller"
+            yield self._problem("controller.quorum.voters", reason)
+        if not self.is_broker and self.broker_listeners:
+            reason = "must contain only controller.listener.names if process.roles=controller"
+            yield self._problem("listeners", f"{reason}: {self._controller_names}")
+        if self._needs_controller_listener:
+            own = {listener.name for listener in self.listeners}
+            if not own.issuperset(self.controller_listener_names):
+                reason = "must contain controller.listener.names, because process.roles has the controller"
+                yield self._problem("listeners", f"{reason}: {self._controller_names}")
+
+    def _broker_only_problems(self, voter_ids: Sequence[int]) -> Iterator[Problem]:
+        if not self.quorum_servers:
+            reason = "must be host:port of the controllers, because process.roles=broker"
+            yield self._problem("controller.quorum.bootstrap.servers", reason)
+        if self.node_id in voter_ids:
+            reason = f"must not contain node.id={self.node_id}, because process.roles=broker"
+            yield self._problem("controller.quorum.voters", reason)
+        if self.controller_listener is not None:
+            reason = "must not contain controller.listener.names if process.roles=broker"
+            yield self._problem("listeners", f"{reason}: {self._controller_names}")
+        if self.controller_quorum_auto_join_enable:
+            reason = "needs process.roles to contain controller"
+            yield self._problem("controller.quorum.auto.join.enable", reason)
+
+    @property
+    def _controller_names(self) -> str:
+        return ", ".join(self.controller_listener_names)
+
+    def _is_own_controller(self, host: str, port: int) -> bool:
+        """Whether an address is certainly that of this node: if in doubt it is not, so that no second cluster forms.
+
+        Hosts that only clients connect to do not count, because they may be shared by several nodes.
+        """
+        addresses = [*self.listeners, *(self.advertised_listeners or ())]
+        own = [listener for listener in addresses if listener.name in self.controller_listener_names]
+        hosts = {listener.host.lower() for listener in own}
+        hosts |= {"localhost", "127.0.0.1", "::1", socket.gethostname().lower()}
         # In Kubernetes the full name of a pod begins with the name of its machine.
-        is_own_host = not own_hosts.isdisjoint((host.strip("[]"), host.partition(".")[0]))
-        own_ports = {str(item.port) for item in self.listeners if item.name in self.controller_listener_names}
-        return is_own_host and port in own_ports
+        is_own_host = not hosts.isdisjoint((host.lower(), host.lower().partition(".")[0]))
+        return is_own_host and port in {listener.port for listener in own}
+
+    def _timeout_problems(self) -> Iterator[Problem]:
+        if self.broker_heartbeat_interval_ms >= self.broker_session_timeout_ms:
+            reason = f"must be less than broker.session.timeout.ms={self.broker_session_timeout_ms}"
+            yield self._problem("broker.heartbeat.interval.ms", reason)
+        for key in ("replica.lag.time.max.ms", "replica.socket.timeout.ms"):
+            limit = getattr(self, key.replace(".", "_"))
+            if self.replica_fetch_wait_max_ms > limit:
+                yield self._problem("replica.fetch.wait.max.ms", f"must be at most {key}={limit}")
 
     def _registry_problems(self) -> Iterator[Problem]:
         if self.confluent_basic_auth_credentials_source == "USER_INFO" and not self.confluent_basic_auth_user_info:

@@ -3,9 +3,10 @@
 import re
 
 import msgspec
+from msgspec.structs import replace
 from typing_extensions import override
 
-from core_broker.service.settings import Kind
+from core_broker.service.settings import LIST, STRING, Kind
 
 _LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(?:\[([0-9a-fA-F:.%]+)\]|([^:\[\]/]*)):(\d+)")
 
@@ -68,3 +69,7 @@ PROTOCOL_MAP = Kind(
     write=lambda pairs: ",".join(f"{name}:{protocol}" for name, protocol in pairs),
     allowed="NAME:PROTOCOL pairs separated by commas",
 )
+
+# Names of listeners are compared in upper case, as in Kafka.
+LISTENER_NAME = replace(STRING, read=str.upper)
+LISTENER_NAMES = replace(LIST, read=lambda text: LIST.read(text.upper()))

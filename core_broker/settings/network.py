@@ -10,11 +10,11 @@ from core_broker.service.settings import (
     Check,
     ServiceSettings,
     at_least,
+    not_empty,
     optional,
     setting,
 )
-from core_broker.settings.cluster import NO_OTHER_NODE
-from core_broker.settings.listeners import LISTENERS, PROTOCOL_MAP, Listener
+from core_broker.settings.listeners import LISTENER_NAME, LISTENER_NAMES, LISTENERS, PROTOCOL_MAP, Listener
 from core_broker.settings.without_effect import SECURITY
 
 ADDRESS_COUNTS = Check(
@@ -31,17 +31,19 @@ class NetworkSettings(ServiceSettings):
     listeners: tuple[Listener, ...] = setting(LISTENERS, default=(Listener("PLAINTEXT", "", 9092),))
     """Addresses to listen on, as NAME://host:port. An empty host means every address, port 0 any free port."""
     advertised_listeners: tuple[Listener, ...] | None = setting(optional(LISTENERS), default=None)
-    """Addresses that clients connect to. Not set: the host by which the client reached this broker, and its port."""
+    """Addresses that clients and other nodes connect to; the controller listener may be among them. Not set: the host
+    by which the client reached this broker, and its port."""
     listener_security_protocol_map: tuple[tuple[str, str], ...] = setting(
         PROTOCOL_MAP, default=(*((name, name) for name in PROTOCOLS), ("CONTROLLER", "PLAINTEXT"))
     )
     """Security protocol of each listener name."""
-    inter_broker_listener_name: str | None = setting(optional(STRING), default=None, without_effect=NO_OTHER_NODE)
-    """The listener for connections between brokers. Not set: the first one that is not a controller listener."""
+    inter_broker_listener_name: str | None = setting(optional(LISTENER_NAME), default=None)
+    """The listener that other brokers connect to. Not set: the one named like security.inter.broker.protocol, or else
+    the first that is not a controller listener."""
     security_inter_broker_protocol: str = setting(STRING, default="PLAINTEXT", check=_ONLY_PLAINTEXT)
     """Security protocol between brokers if inter.broker.listener.name is not set."""
-    controller_listener_names: tuple[str, ...] = setting(LIST, default=("CONTROLLER",))
-    """Names of the controller's listeners, which are not advertised to clients."""
+    controller_listener_names: tuple[str, ...] = setting(LISTENER_NAMES, default=("CONTROLLER",), check=not_empty())
+    """Names of the controllers' listeners, which clients do not use; nodes connect to the first."""
 
     socket_request_max_bytes: int = setting(INT, default=100 * 1024 * 1024, check=at_least(1))
     """Maximum size of a request; a larger one closes the connection before memory is allocated."""

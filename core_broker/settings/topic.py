@@ -24,7 +24,7 @@ from core_broker.service.settings import (
     setting,
 )
 from core_broker.settings.broker import BrokerSettings
-from core_broker.settings.cluster import NO_REPLICATION
+from core_broker.settings.cluster import NO_THROTTLE
 from core_broker.settings.log import (
     CLEANUP_CHECK,
     CLEANUP_POLICY,
@@ -171,21 +171,17 @@ class TopicSettings(Settings):
     """In-sync replicas that must have a record before a write with acks=all is acknowledged; with fewer, it is
     rejected."""
     unclean_leader_election_enable: bool = setting(
-        BOOLEAN,
-        default=False,
-        synonyms=("unclean.leader.election.enable",),
-        dynamic=True,
-        without_effect=NO_REPLICATION,
+        BOOLEAN, default=False, synonyms=("unclean.leader.election.enable",), dynamic=True
     )
     """Allow a replica that is not in sync to become leader, which may lose records."""
     preallocate: bool = setting(BOOLEAN, default=False, synonyms=("log.preallocate",), dynamic=True)
     """Reserve disk space for a whole segment when its first batch is written."""
     leader_replication_throttled_replicas: tuple[str, ...] = setting(
-        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_REPLICATION
+        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_THROTTLE
     )
     """Replicas whose replication is throttled on the leader's side, as partition:broker, or *."""
     follower_replication_throttled_replicas: tuple[str, ...] = setting(
-        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_REPLICATION
+        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_THROTTLE
     )
     """Replicas whose replication is throttled on the follower's side, as partition:broker, or *."""
     remote_storage_enable: bool = setting(BOOLEAN, default=False, check=_ONLY_FALSE, dynamic=True)

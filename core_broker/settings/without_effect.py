@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from core_broker.service.settings import (
     BOOLEAN,
+    CLASS,
     DOUBLE,
     INT,
     LIST,
@@ -32,13 +33,11 @@ READ_AT_START: Final = frozenset({"num.recovery.threads.per.data.dir"})
 _COUNT: Final = at_least(1)
 _BUFFER: Final = (INT, 1_048_588, at_least(524_288))
 
-_CLASS: Final = replace(STRING, name="class", wire=8)
-
 _Shape = tuple[Kind[Any], Any] | tuple[Kind[Any], Any, Check]
 """Type, default and check."""
 
 _SECURITY_KEYS: Final[Mapping[str, _Shape]] = {
-    "principal.builder.class": (_CLASS, None),
+    "principal.builder.class": (CLASS, None),
     "sasl.enabled.mechanisms": (LIST, ("GSSAPI",)),
     "sasl.jaas.config": (PASSWORD, None),
     "sasl.kerberos.kinit.cmd": (STRING, "/usr/bin/kinit"),
@@ -56,7 +55,7 @@ _SECURITY_KEYS: Final[Mapping[str, _Shape]] = {
     "ssl.client.auth": (STRING, "none", one_of("required", "requested", "none")),
     "ssl.enabled.protocols": (LIST, ("TLSv1.2", "TLSv1.3")),
     "ssl.endpoint.identification.algorithm": (STRING, "https"),
-    "ssl.engine.factory.class": (_CLASS, None),
+    "ssl.engine.factory.class": (CLASS, None),
     "ssl.keymanager.algorithm": (STRING, "SunX509"),
     "ssl.protocol": (STRING, "TLSv1.3"),
     "ssl.provider": (STRING, None),
@@ -78,9 +77,9 @@ _LISTENER_KEYS: Final[Mapping[str, _Shape]] = {
 """Settings that Kafka accepts only for one listener, under `listener.name.<name>.`."""
 _MECHANISM_KEYS: Final[Mapping[str, _Shape]] = {
     "sasl.jaas.config": (PASSWORD, None),
-    "sasl.login.callback.handler.class": (_CLASS, None),
-    "sasl.login.class": (_CLASS, None),
-    "sasl.server.callback.handler.class": (_CLASS, None),
+    "sasl.login.callback.handler.class": (CLASS, None),
+    "sasl.login.class": (CLASS, None),
+    "sasl.server.callback.handler.class": (CLASS, None),
     "connections.max.reauth.ms": (LONG, 0),
 }
 """Settings that Kafka accepts for one mechanism of a listener, under `listener.name.<name>.<mechanism>.`."""

@@ -26,6 +26,8 @@ _BROKER: Final = tuple(
         "groups/",
         "handlers/",
         "log/",
+        "peers/",
+        "raft/",
         "schema_guard/",
         "server/",
         "service/commandline.py",
@@ -53,7 +55,9 @@ def family(
 
 
 FAMILIES: Final = {
-    BrokerSettings: family(BrokerSettings, ["core_broker/settings/", *_ANY_SERVICE], _BROKER, ["in_force"]),
+    BrokerSettings: family(
+        BrokerSettings, ["core_broker/settings/", *_ANY_SERVICE], _BROKER, ["in_force", "current_settings"]
+    ),
     TopicSettings: family(TopicSettings, ["core_broker/settings/"], _BROKER),
     GroupSettings: family(GroupSettings, ["core_broker/settings/"], _BROKER, ["own"]),
     RegistrySettings: family(
@@ -76,11 +80,7 @@ FAMILIES: Final = {
 OURS: Final = tuple(settings for settings in FAMILIES if issubclass(settings, Settings))
 
 FIXED: Final[dict[str, tuple[type[Settings], str]]] = {
-    "controller.quorum.bootstrap.servers": (BrokerSettings, "other:9093"),
-    "controller.quorum.voters": (BrokerSettings, "2@other:9093"),
-    "process.roles": (BrokerSettings, "broker"),
     "remote.storage.enable": (TopicSettings, "true"),
-    "security.inter.broker.protocol": (BrokerSettings, "SSL"),
     "transaction.two.phase.commit.enable": (BrokerSettings, "true"),
 }
 """Settings that are not read because every value is refused that would ask for something else; with such a value."""

@@ -51,25 +51,25 @@ def test_the_documentation_says_why_a_setting_has_no_effect(settings: type[Setti
 
 
 def test_a_name_that_is_read_from_something_else_is_not_taken_for_a_setting() -> None:
-    """The REST proxy reads `request_timeout_ms` of a consumer's config, and TopicSettings have a `compression_type`."""
+    """The REST proxy has a setting `consumer_request_timeout_ms`, and TopicSettings have a `compression_type`."""
     broker = FAMILIES[BrokerSettings]
     imagined = setting_readers.Settings(
         names=broker.names,
-        fields=("request_timeout_ms", "compression_type"),
+        fields=("consumer_request_timeout_ms", "compression_type"),
         defined_in=broker.defined_in,
         read_in=broker.read_in,
     )
-    assert imagined.readers() == {"request_timeout_ms": [], "compression_type": []}
+    assert imagined.readers() == {"consumer_request_timeout_ms": [], "compression_type": []}
 
 
 # -- settings that may change while the broker runs --------------------------------------------------------------------
 
 _HOLDERS: Final = {
-    "in_force": "core_broker/broker.py configure",
-    "self._owner.settings": "core_broker/broker.py configure",
+    "in_force": "core_broker/broker.py _Parts.configure",
+    "self._owner.settings": "core_broker/broker.py _Parts.configure",
     "self._store.settings": "core_broker/log/store.py LogStore.configure",
-    "services.controller.settings": "core_broker/cluster/controller.py Controller.settings",
-    "context.services.controller.settings": "core_broker/cluster/controller.py Controller.settings",
+    "services.current_settings": "core_broker/handlers/context.py Services.current_settings",
+    "context.services.current_settings": "core_broker/handlers/context.py Services.current_settings",
     **dict.fromkeys(
         (
             "compacted.settings",
@@ -88,6 +88,7 @@ _HOLDERS: Final = {
 _SHORT_LIVED: Final = {
     "CleanedSegment": "made anew for each compaction",
     "TopicPlanner": "made anew for each request",
+    "TopicRules": "made anew for each plan",
     "Upkeep": "sets the limits of its compactor before each round",
 }
 """Classes whose constructors may read live settings, and why."""
