@@ -1,8 +1,8 @@
-"""A directory of log.dirs: its lock, its identity, and whether it was closed cleanly.
+"""A directory of log.dirs, or that of metadata.log.dir: its lock, its identity, and whether it was closed cleanly.
 
 `.lock` keeps a second broker out, `meta.properties` binds the directory to its node and cluster, and
-`.kafka_cleanshutdown` says that the last run wrote everything before it ended; it is removed at start, so that a crash
-while loading counts as unclean, too.
+`.kafka_cleanshutdown` says that the last run wrote everything before it ended, and under which broker epoch; it is
+removed at start, so that a crash while loading counts as unclean, too.
 """
 
 import base64
@@ -64,20 +64,26 @@ class DiskSpace:
 
 
 class LogDirectory:
-    """One locked directory of log.dirs; close it to release the lock."""
+    """One locked directory; close it to release the lock. `key` is the setting that names it, for errors."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, key: str = "log.dirs") -> None:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _storage_error(f"log.dirs: {path} cannot be created: {error.strerror}") from error
-        self._lock_fd = _lock(path)
+            raise _storage_error(f"{key}: {path} cannot be created: {error.strerror}") from error
+        self._lock_fd = _lock(path, key)
         self.was_clean = False
+        self.previous_broker_epoch = -1
+        """The epoch of the broker when it last stopped cleanly; -1 if it did not, or if the epoch is unknown."""
         self.meta: DirectoryMeta | None = None
 
     def identify(self, *, node_id: int, cluster_id: str | None) -> DirectoryMeta:
-        """Check that the directory belongs to this node and cluster, or claim a new one for them."""
+        """Check that the directory belongs to this node and cluster, or claim a new one for them.
+
+        A node that has not joined its cluster yet has no cluster id: the directory is then claimed for the node only,
+        and for the cluster by a second call.
+        """
         path = self.path / META_FILE
         found = _read_properties(path)
         directory_id = found.get("directory.id", "") or new_id()
@@ -107,6 +113,7 @@ class LogDirectory:
         marker = self.path / CLEAN_SHUTDOWN_FILE
         self.was_clean = marker.exists()
         if self.was_clean:
+            self.previous_broker_epoch = _read_broker_epoch(marker)
             marker.unlink()
             sync_directory(self.path)
         return self.was_clean
@@ -185,7 +192,7 @@ def new_id() -> str:
             return text
 
 
-def _lock(path: Path) -> int:
+def _lock(path: Path, key: str) -> int:
     """Lock the directory for the lifetime of the process; the file contains the holder's pid."""
     fd = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -194,11 +201,21 @@ def _lock(path: Path) -> int:
         holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
         os.close(fd)
         if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise _storage_error(f"log.dirs: {path} cannot be locked: {error.strerror}") from error
-        raise _storage_error(f"log.dirs: {path} is in use by another broker (pid {holder}); stop it first") from error
+            raise _storage_error(f"{key}: {path} cannot be locked: {error.strerror}") from error
+        raise _storage_error(f"{key}: {path} is in use by another broker (pid {holder}); stop it first") from error
     os.ftruncate(fd, 0)
     os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
     return fd
+
+
+def _read_broker_epoch(marker: Path) -> int:
+    """The epoch in a clean-shutdown file; -1 if it has none, as in the empty file of older versions of Kafka."""
+    try:
+        content = json.loads(marker.read_bytes())
+    except (OSError, ValueError):
+        return -1
+    epoch = content.get("brokerEpoch") if isinstance(content, dict) and content.get("version") == 0 else None
+    return epoch if isinstance(epoch, int) and epoch >= 0 else -1
 
 
 def _check_same(path: Path, key: str, found: str | None, wanted: str | None) -> None:

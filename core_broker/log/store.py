@@ -1,9 +1,9 @@
 """All logs of this broker: loads them at start, creates and deletes them, and closes them cleanly.
 
-Each directory of log.dirs is locked and belongs to a node and a cluster. Text checkpoints in each directory store the
-recovery point, the start offset, the high watermark and the cleaned offset of each log. After a clean stop, logs are
-trusted and opened sequentially, which takes about a tenth of a millisecond each; otherwise they are recovered in
-threads.
+Each directory of log.dirs, and that of metadata.log.dir, is locked and belongs to a node and a cluster. Checkpoints in
+each directory store the recovery point, the start offset, the high watermark and the cleaned offset of each log. After
+a clean stop, logs are trusted and opened sequentially, which takes about a tenth of a millisecond each; otherwise they
+are recovered in threads.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from core_broker.log.log_directory import (
     DELETE_SUFFIX,
     HIGH_WATERMARK_FILE,
     LOG_START_FILE,
+    META_FILE,
     RECOVERY_POINT_FILE,
     STRAY_SUFFIX,
     LogDirectory,
@@ -60,10 +61,12 @@ class LogStore:
         """High watermarks as of the last checkpoint: where a follower starts before it contacts its leader."""
         self.cleaner_offsets: dict[Key, int] = {}
         """Up to where each compacted log has been cleaned."""
-        self.high_watermark_of: Callable[[PartitionLog], int] = _end_offset
+        self.high_watermark_of: Callable[[PartitionLog], int] = self._checkpointed_high_watermark
         """Used before anything is deleted or cleaned; `Partitions` replaces it by what is committed."""
         self._paths = [Path(path) for path in log_dirs]
         self._directories: list[LogDirectory] = []
+        self._own_metadata_directory: LogDirectory | None = None
+        """Only if metadata.log.dir is not one of log.dirs."""
         self._logs: dict[Key, PartitionLog] = {}
         self._homes: dict[Key, LogDirectory] = {}
         self._failed: dict[Key, str] = {}
@@ -98,6 +101,22 @@ class LogStore:
         """Whether the last run ended cleanly for every directory."""
         return all(directory.was_clean for directory in self._directories)
 
+    @property
+    def previous_broker_epoch(self) -> int:
+        """The broker epoch of the last run, for BrokerRegistration; -1 unless every directory was left clean by it.
+
+        The controller trusts a broker that sends its previous epoch to have lost nothing (KIP-966): when in doubt, -1.
+        """
+        epochs = {directory.previous_broker_epoch for directory in self._directories}
+        return epochs.pop() if len(epochs) == 1 and not self._failed else -1
+
+    @property
+    def metadata_directory(self) -> LogDirectory:
+        """The directory of the metadata log; its id is that of this node as a voter."""
+        chosen = self.settings.metadata_log_dir
+        found = None if chosen is None else self._find_directory(Path(chosen))
+        return self._own_metadata_directory or found or self._directories[0]
+
     def is_current(self, partition_log: PartitionLog) -> bool:
         """Whether the log is still that of its partition, and was not deleted or recreated."""
         return self._logs.get((partition_log.topic, partition_log.partition)) is partition_log
@@ -109,14 +128,14 @@ class LogStore:
         try:
             for path in self._paths:
                 self._directories.append(LogDirectory(path))
-            # All directories must belong to this node and one cluster; the first start creates the cluster id.
-            for directory in self._directories:
+            self._lock_metadata_directory()
+            # All directories must belong to this node and one cluster. A node that joins a cluster learns its id later.
+            for directory in self._all_directories:
                 meta = directory.identify(node_id=self.settings.node_id, cluster_id=self.cluster_id)
                 self.cluster_id = meta.cluster_id
-            if self.cluster_id is None:
-                self.cluster_id = new_id()
-            for directory in self._directories:
-                directory.identify(node_id=self.settings.node_id, cluster_id=self.cluster_id)
+            if self.cluster_id is not None or self.settings.forms_cluster:
+                self.adopt_cluster_id(self.cluster_id or new_id())
+            self._check_directory_ids()
             finish_interrupted_moves(self.directories)
             for directory in self._directories:
                 self._load_directory(directory)
@@ -125,6 +144,47 @@ class LogStore:
             self._unlock()
             raise
         log.info("logs loaded", extra={"partitions": len(self._logs), "clean": self.was_clean})
+
+    def _lock_metadata_directory(self) -> None:
+        """Lock the directory of the metadata log, and refuse a metadata log in any other."""
+        chosen = self.settings.metadata_log_dir
+        if chosen is not None and self._find_directory(Path(chosen)) is None:
+            self._own_metadata_directory = LogDirectory(Path(chosen), key="metadata.log.dir")
+        home = self.metadata_directory
+        for directory in self._all_directories:
+            if directory is not home and (directory.path / f"{METADATA_TOPIC}-0").exists():
+                raise BrokerError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"{directory.path} holds the metadata log, which is expected in {home.path}; set metadata.log.dir="
+                    f"{directory.path}, or move {METADATA_TOPIC}-0 to {home.path}",
+                )
+
+    def _find_directory(self, path: Path) -> LogDirectory | None:
+        return next((found for found in self._directories if found.path.resolve() == path.resolve()), None)
+
+    @property
+    def _all_directories(self) -> list[LogDirectory]:
+        """The directories of log.dirs, and that of the metadata log."""
+        own = self._own_metadata_directory
+        return self._directories if own is None else [*self._directories, own]
+
+    def adopt_cluster_id(self, cluster_id: str) -> None:
+        """Bind every directory to a cluster; raises BrokerError INCONSISTENT_CLUSTER_ID if one belongs to another."""
+        for directory in self._all_directories:
+            directory.identify(node_id=self.settings.node_id, cluster_id=cluster_id)
+        self.cluster_id = cluster_id
+
+    def _check_directory_ids(self) -> None:
+        """Refuse copies of a directory: the controller could not tell which of them has a partition."""
+        seen: dict[bytes, LogDirectory] = {}
+        for directory in self._all_directories:
+            other = seen.setdefault(directory.directory_id, directory)
+            if other is not directory:
+                raise BrokerError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"{directory.path} and {other.path} have the same directory.id in {META_FILE}: one is a copy of "
+                    "the other; remove the copy",
+                )
 
     def _load_directory(self, directory: LogDirectory) -> None:
         is_clean = directory.take_clean_marker()
@@ -331,6 +391,11 @@ class LogStore:
             commit = self._commits[key] = GroupCommit(partition_log.flush, self._flush_threads)
         await commit.wait(timeout_seconds)
 
+    def _checkpointed_high_watermark(self, of: PartitionLog) -> int:
+        """The high watermark before partitions know theirs: a start that fails must not raise it."""
+        stored = self.high_watermarks.get((of.topic, of.partition), of.start_offset)
+        return min(max(stored, of.start_offset), of.end_offset)
+
     def checkpoint(self) -> None:
         """Write every checkpoint of every directory."""
         for directory in self._directories:
@@ -362,8 +427,11 @@ class LogStore:
             group.create_task(Upkeep(self).run())
             group.create_task(self.moves.run())
 
-    def close(self) -> None:
-        """Sync everything to disk and leave a marker that says so; call it after `run` was cancelled."""
+    def close(self, *, broker_epoch: int = -1) -> None:
+        """Sync everything to disk and leave a marker that says so; call it after `run` was cancelled.
+
+        `broker_epoch` is that of the broker's registration, or -1 if it was not registered.
+        """
         self._flush_threads.shutdown(wait=True)
         with ThreadPoolExecutor(_CLOSE_THREADS, "log-close") as threads:
             unclean = {key for key in threads.map(self._close_log, tuple(self._logs.items())) if key is not None}
@@ -371,7 +439,7 @@ class LogStore:
             self.checkpoint()
             for directory in self._directories:
                 if not any(self._homes[key] is directory for key in unclean | set(self._failed)):
-                    directory.leave_clean_marker()
+                    directory.leave_clean_marker(broker_epoch=broker_epoch)
         finally:
             self._unlock()
         log.info("logs closed", extra={"partitions": len(self._logs), "unclean": len(unclean)})
@@ -391,13 +459,8 @@ class LogStore:
         return key if had_failed else None
 
     def _unlock(self) -> None:
-        for directory in self._directories:
+        for directory in self._all_directories:
             directory.close()
-
-
-def _end_offset(partition_log: PartitionLog) -> int:
-    """The default high watermark: with one replica everything written is committed."""
-    return partition_log.end_offset
 
 
 def _create_empty_logs(paths: Sequence[Path], topic_id: bytes) -> None:

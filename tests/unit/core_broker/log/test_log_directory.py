@@ -76,6 +76,37 @@ def test_clean_marker_is_found_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "marker, epoch",
+    [
+        ('{"version":0,"brokerEpoch":9}', 9),
+        ('{"version": 0, "brokerEpoch": -1}', -1),
+        ('{"version": 1, "brokerEpoch": 9}', -1),
+        ('{"version": 0, "brokerEpoch": "9"}', -1),
+        ('{"version": 0}', -1),
+        ("[]", -1),
+        ("{", -1),
+        ("\0\0\0", -1),
+        ("", -1),
+    ],
+)
+def test_broker_epoch_of_the_last_run_is_in_the_clean_marker(tmp_path: Path, marker: str, epoch: int) -> None:
+    (tmp_path / CLEAN_SHUTDOWN_FILE).write_text(marker)
+    directory = LogDirectory(tmp_path)
+    assert directory.take_clean_marker()
+    assert directory.previous_broker_epoch == epoch
+    directory.close()
+
+
+def test_directory_of_a_node_without_a_cluster_keeps_its_id_when_the_node_joins_one(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path)
+    before = directory.identify(node_id=3, cluster_id=None)
+    assert (tmp_path / META_FILE).read_text() == f"directory.id={before.directory_id}\nnode.id=3\nversion=1\n"
+    after = directory.identify(node_id=3, cluster_id="abc")
+    assert (after.cluster_id, after.directory_id) == ("abc", before.directory_id)
+    directory.close()
+
+
+@pytest.mark.parametrize(
     "name, expected",
     [
         ("orders-0", TopicPartitionName("orders", 0)),

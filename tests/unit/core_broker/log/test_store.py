@@ -45,12 +45,13 @@ class Stores:
     def open(self, *paths: Path, settings: BrokerSettings | None = None) -> LogStore:
         store = LogStore(paths or [self.path], settings or BrokerSettings(), self.clock)
         store.load()
+        store.high_watermark_of = lambda partition_log: partition_log.end_offset  # as the only replica's leader says
         self.opened.append(store)
         return store
 
-    def close(self, store: LogStore) -> None:
+    def close(self, store: LogStore, *, broker_epoch: int = -1) -> None:
         self.opened.remove(store)
-        store.close()
+        store.close(broker_epoch=broker_epoch)
 
     def kill(self, store: LogStore) -> None:
         """Let go of the lock as a killed process would, and of nothing else."""
@@ -132,6 +133,105 @@ def test_cluster_gets_an_id_at_the_first_start_and_keeps_it(stores: Stores) -> N
     assert store.cluster_id
     stores.close(store)
     assert stores.open().cluster_id == store.cluster_id
+
+
+def test_broker_epoch_of_the_last_run_is_known_after_a_clean_stop(tmp_path: Path, stores: Stores) -> None:
+    directories = (tmp_path / "one", tmp_path / "two")
+    first = stores.open(*directories)
+    assert first.previous_broker_epoch == -1
+    stores.close(first, broker_epoch=17)
+    assert stores.open(*directories).previous_broker_epoch == 17
+
+
+def test_broker_epoch_of_the_last_run_is_unknown_after_a_crash(stores: Stores) -> None:
+    stores.close(stores.open(), broker_epoch=17)
+    stores.kill(stores.open())
+    assert stores.open().previous_broker_epoch == -1
+
+
+def test_broker_epoch_of_the_last_run_is_unknown_if_the_directories_disagree(tmp_path: Path, stores: Stores) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    stores.close(stores.open(one, two), broker_epoch=17)
+    assert stores.open(one, two, tmp_path / "new").previous_broker_epoch == -1
+    stores.close_all()
+    stores.close(stores.open(one), broker_epoch=18)
+    assert stores.open(one, two).previous_broker_epoch == -1
+
+
+def test_broker_epoch_of_the_last_run_is_unknown_if_a_log_cannot_be_opened(stores: Stores) -> None:
+    store = stores.open()
+    append(store.create("orders", 0, TOPIC_ID, SETTINGS))
+    stores.close(store, broker_epoch=17)
+    (stores.path / "orders-0" / "00000000000000000000.log").unlink()
+    (stores.path / "orders-0" / "00000000000000000000.log").mkdir()
+    assert stores.open().previous_broker_epoch == -1
+
+
+def test_node_that_joins_a_cluster_has_no_cluster_id_until_it_adopts_one(stores: Stores) -> None:
+    joining = BrokerSettings(controller_quorum_bootstrap_servers=("other:9093",))
+    store = stores.open(settings=joining)
+    assert store.cluster_id is None
+    directory_id = store.metadata_directory.directory_id
+    stores.close(store)
+    again = stores.open(settings=joining)
+    assert (again.cluster_id, again.metadata_directory.directory_id) == (None, directory_id)
+    again.adopt_cluster_id("theirs")
+    assert again.cluster_id == "theirs"
+    stores.close(again)
+    last = stores.open(settings=joining)
+    assert (last.cluster_id, last.metadata_directory.directory_id) == ("theirs", directory_id)
+
+
+def test_member_of_a_cluster_does_not_adopt_another(stores: Stores) -> None:
+    store = stores.open()
+    with pytest.raises(BrokerError) as caught:
+        store.adopt_cluster_id("another")
+    assert caught.value.code is ErrorCode.INCONSISTENT_CLUSTER_ID
+    assert store.cluster_id != "another"
+
+
+def test_metadata_is_in_the_first_directory_unless_another_is_chosen(tmp_path: Path, stores: Stores) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert stores.open(one, two).metadata_directory.path == one
+    stores.close_all()
+    chosen = stores.open(one, two, settings=BrokerSettings(metadata_log_dir=str(tmp_path / "one" / ".." / "two")))
+    assert chosen.metadata_directory is chosen.directories[1]
+
+
+def test_metadata_directory_of_its_own_is_locked_and_belongs_to_the_node(tmp_path: Path, stores: Stores) -> None:
+    settings = BrokerSettings(metadata_log_dir=str(tmp_path / "metadata"))
+    store = stores.open(settings=settings)
+    assert [directory.path for directory in store.directories] == [stores.path]
+    directory_id = store.metadata_directory.directory_id
+    assert directory_id not in (store.directories[0].directory_id, bytes(16))
+    assert f"cluster.id={store.cluster_id}\n" in (tmp_path / "metadata" / META_FILE).read_text()
+    with pytest.raises(BrokerError, match=r"metadata\.log\.dir: .* is in use by another broker"):
+        stores.open(tmp_path / "other", settings=settings)
+    stores.close(store)
+    assert stores.open(settings=settings).metadata_directory.directory_id == directory_id
+
+
+def test_metadata_directory_of_another_cluster_is_refused(tmp_path: Path, stores: Stores) -> None:
+    settings = BrokerSettings(metadata_log_dir=str(tmp_path / "metadata"))
+    stores.close(stores.open(settings=settings))
+    stores.close(stores.open(tmp_path / "other"))
+    with pytest.raises(BrokerError, match=META_FILE):
+        stores.open(tmp_path / "other", settings=settings)
+
+
+def test_metadata_log_in_another_directory_is_refused_rather_than_started_anew(tmp_path: Path, stores: Stores) -> None:
+    (stores.path / "__cluster_metadata-0").mkdir(parents=True)
+    with pytest.raises(BrokerError, match=rf"set metadata\.log\.dir={stores.path}, or move __cluster_metadata-0"):
+        stores.open(settings=BrokerSettings(metadata_log_dir=str(tmp_path / "metadata")))
+
+
+def test_copy_of_a_directory_is_refused(tmp_path: Path, stores: Stores) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    stores.close(stores.open(one))
+    two.mkdir()
+    (two / META_FILE).write_text((one / META_FILE).read_text())
+    with pytest.raises(BrokerError, match="remove the copy"):
+        stores.open(one, two)
 
 
 def test_directory_of_another_node_is_refused(stores: Stores, clock: ManualClock) -> None:
@@ -288,6 +388,17 @@ def test_checkpoints_are_read_at_the_start(stores: Stores) -> None:
     assert found.start_offset == 2
     assert again.high_watermarks == {("orders", 0): 5}
     assert again.cleaner_offsets == {("orders", 0): 3}
+
+
+def test_a_start_that_fails_does_not_raise_the_high_watermark(stores: Stores, clock: ManualClock) -> None:
+    store = stores.open()
+    append(store.create("orders", 0, TOPIC_ID, SETTINGS), 5)
+    store.high_watermark_of = lambda _: 2
+    stores.close(store)
+    failed = LogStore([stores.path], BrokerSettings(), clock)
+    failed.load()
+    failed.close()
+    assert stores.open().high_watermarks == {("orders", 0): 2}
 
 
 @pytest.mark.parametrize("name", [RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_FILE])
