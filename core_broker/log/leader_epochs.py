@@ -75,6 +75,11 @@ class LeaderEpochs:
         kept.append(EpochStart(epoch, start_offset))
         self._replace(kept, save=save)
 
+    def start_offset_of(self, epoch: int) -> int:
+        """Where `epoch` begins, -1 if it is unknown."""
+        slot = bisect_right(self._entries, epoch, key=_EPOCH)
+        return self._entries[slot - 1].start_offset if slot and self._entries[slot - 1].epoch == epoch else UNDEFINED
+
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """The end of `epoch`, for OffsetForLeaderEpoch.
 

@@ -26,11 +26,10 @@ from core_broker.log.segment import Segment
 from core_broker.log.segment_chain import LogSlice, SegmentChain
 from core_broker.log.time_lookup import TimestampOffset, find_greatest, find_timestamp
 from core_broker.log.transaction_index import CorruptIndexError
-from core_broker.log.validation import AppendRules, parse_headers
+from core_broker.log.validation import AppendRules, parse_complete_headers
 from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.protocol.records import (
     CONTROL_BIT,
-    LENGTH_BYTES,
     BatchHeader,
     CorruptBatch,
     Record,
@@ -160,6 +159,11 @@ class PartitionLog:
         return sum(segment.size for segment in self._segments.all())
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is no record in the log."""
+        return self.start_offset == self.end_offset
+
+    @property
     def failure(self) -> str | None:
         """Why the log rejects appends, if it does."""
         return self._failure
@@ -220,13 +224,27 @@ class PartitionLog:
         """The records of a producer's batches; raises the same BrokerError as `append`."""
         return self._rules.open_records(buffer)
 
-    def append_as_follower(self, buffer: memoryview | bytearray) -> None:
-        """Append batches with the leader's offsets; raises BrokerError if they do not continue this log."""
+    def append_as_follower(
+        self,
+        buffer: memoryview | bytearray | bytes,
+        *,
+        leader_epoch: int | None = None,
+        may_begin_earlier: bool = False,
+    ) -> None:
+        """Append batches with the leader's offsets; an incomplete last one is left out.
+
+        Raises BrokerError if they do not continue this log (compaction may have left gaps), or are newer than
+        `leader_epoch`. `may_begin_earlier` allows an empty log to begin at the start of the batch that contains its
+        end, since DeleteRecords may raise the leader's start to the middle of a batch.
+        """
         if self._failure is not None:
             raise self._storage_error()
         view = memoryview(buffer)
-        headers = parse_headers(view)
+        headers = parse_complete_headers(view)
         next_offset = self.end_offset
+        first = headers[0]
+        if first.base_offset < next_offset <= first.last_offset and may_begin_earlier and self.is_empty:
+            next_offset = first.base_offset
         for header in headers:
             if not check_crc(view, header):
                 raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch does not match")
@@ -235,8 +253,15 @@ class PartitionLog:
                     ErrorCode.OFFSET_OUT_OF_RANGE,
                     f"the batch has offsets {header.base_offset} to {header.last_offset}, expected {next_offset}",
                 )
+            if leader_epoch is not None and header.leader_epoch > leader_epoch:
+                raise BrokerError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"the batch has leader epoch {header.leader_epoch}, but the leader has {leader_epoch}",
+                )
             next_offset = header.last_offset + 1
-        self._write(view, headers)
+        if first.base_offset < self.end_offset:
+            self.truncate_fully_and_start_at(first.base_offset)
+        self._write(view[: headers[-1].position + headers[-1].size], headers)
 
     def _check_producer(
         self, view: memoryview, header: BatchHeader, origin: Origin, transaction_version: int
@@ -269,9 +294,7 @@ class PartitionLog:
             if len(headers) == 1:
                 segment.append(file, view, last_offset, last.max_timestamp)
             else:
-                for header in headers:
-                    batch = view[header.position : header.position + header.length + LENGTH_BYTES]
-                    segment.append(file, batch, header.base_offset + header.last_offset_delta, header.max_timestamp)
+                segment.append_batches(file, view, headers)
             for header in headers:
                 if header.producer_id >= 0:
                     apply_batch(self.producers, header, view, segment.transactions)
@@ -310,11 +333,7 @@ class PartitionLog:
         With `at_least_one` the first batch is returned even if it is larger than `max_bytes` (KIP-74). None if there
         is nothing to send. Raises OFFSET_OUT_OF_RANGE.
         """
-        if not self.start_offset <= offset <= self.end_offset:
-            raise BrokerError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not between {self.start_offset} and {self.end_offset}",
-            )
+        self.check_offset(offset)
         if offset >= upper_offset:
             return None
         try:
@@ -329,6 +348,14 @@ class PartitionLog:
             raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"the log is damaged: {error}") from error
         except OSError as error:
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log cannot be read: {error}") from error
+
+    def check_offset(self, offset: int) -> None:
+        """Raise OFFSET_OUT_OF_RANGE unless the log has the offset, or it is the next one."""
+        if not self.start_offset <= offset <= self.end_offset:
+            raise BrokerError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not between {self.start_offset} and {self.end_offset}",
+            )
 
     def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
         """All batches that overlap [start, end), each with its bytes."""
@@ -465,7 +492,11 @@ class PartitionLog:
         self.epochs.truncate_from_end(offset)
         delete_snapshots_above(self.directory, offset)
         self.producers, snapshot_offset = ProducerStates.restore(
-            self.directory, offset, clock=self._clock, expiration_ms=self._producer_expiration_ms
+            self.directory,
+            offset,
+            clock=self._clock,
+            expiration_ms=self._producer_expiration_ms,
+            tracks_replication=self.producers.tracks_replication,
         )
         replay_segments(self._segments.all(), self.producers, snapshot_offset, offset)
         log.info("log truncated", extra={"topic": self.topic, "partition": self.partition, "offset": offset})

@@ -135,17 +135,18 @@ class ProducerStates:
         "_clock",
         "_open",
         "_producers",
-        "_tracks_replication",
         "_unreplicated",
         "_verifying",
         "expiration_ms",
+        "tracks_replication",
     )
 
-    def __init__(self, clock: Clock, expiration_ms: int, *, tracks_replication: bool = False) -> None:
+    def __init__(self, clock: Clock, expiration_ms: int, *, tracks_replication: bool = True) -> None:
         self._clock = clock
         self.expiration_ms = expiration_ms
         """producer.id.expiration.ms, which may change while the broker runs."""
-        self._tracks_replication = tracks_replication
+        self.tracks_replication = tracks_replication
+        """Whether to remember transactions that ended above the high watermark, which a single replica never needs."""
         self._producers: dict[int, _Producer] = {}
         # Transactions begin at rising offsets, so insertion order is offset order and the first one is the oldest.
         self._open: dict[int, int] = {}
@@ -249,7 +250,7 @@ class ProducerStates:
         producer.transaction_first_offset = NO_OFFSET
         self._open.pop(producer_id, None)
         completed = CompletedTransaction(producer_id, first_offset, offset, not marker.commit)
-        if self._tracks_replication:
+        if self.tracks_replication:
             self._unreplicated.append(completed)
         return completed
 
@@ -275,6 +276,12 @@ class ProducerStates:
         if oldest is None or opened is None:
             return opened if oldest is None else oldest
         return min(oldest, opened)
+
+    def track_replication(self, is_replicated: bool) -> None:
+        """Begin or stop to remember transactions that ended above the high watermark."""
+        self.tracks_replication = is_replicated
+        if not is_replicated:
+            self._unreplicated.clear()
 
     def last_stable_offset_if_completed(self, completed: CompletedTransaction) -> int:
         """The last stable offset once `completed` has ended; stored with an abort in the .txnindex."""
@@ -370,7 +377,7 @@ class ProducerStates:
 
     @classmethod
     def restore(
-        cls, directory: Path, end_offset: int, *, clock: Clock, expiration_ms: int, tracks_replication: bool = False
+        cls, directory: Path, end_offset: int, *, clock: Clock, expiration_ms: int, tracks_replication: bool = True
     ) -> "tuple[ProducerStates, int]":
         """The state of the newest valid snapshot at or below `end_offset`, and its offset (0 if there is none).
 

@@ -7,7 +7,7 @@ many are open, so a log of any length costs only a few objects.
 import logging
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -16,7 +16,7 @@ from core_broker.log.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from core_broker.log.scan import BrokenBatch, HeaderFields, scan, walk
 from core_broker.log.time_index import NO_TIMESTAMP, TimeIndex, TimeOffset
 from core_broker.log.transaction_index import CorruptIndexError, TransactionIndex
-from core_broker.protocol.records import LENGTH_BYTES
+from core_broker.protocol.records import LENGTH_BYTES, BatchHeader
 from core_broker.settings.topic import TopicSettings
 
 log = logging.getLogger(__name__)
@@ -220,6 +220,16 @@ class Segment:
         if position == 0:
             self._begin_age(max_timestamp)
         self.note_batch(position, last_offset, max_timestamp)
+
+    def append_batches(self, file: LogFile, view: memoryview, headers: Sequence[BatchHeader]) -> None:
+        """Write several batches at once; raises OSError as `append` does."""
+        start = self.size
+        first = headers[0]
+        self.append(file, view, first.last_offset, first.max_timestamp)
+        for header in headers[1:]:
+            self.note_batch(
+                start + header.position, header.base_offset + header.last_offset_delta, header.max_timestamp
+            )
 
     def note_batch(self, position: int, last_offset: int, max_timestamp: int) -> None:
         """Update the indexes for a batch at `position`."""

@@ -6,6 +6,7 @@ and invalid records can therefore be appended, and readers must expect that. A b
 but the error names the individual records at fault (KIP-467).
 """
 
+import struct
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -53,6 +54,8 @@ _CODEC_LAST: Final = max(Codec)
 _CLIENT_MAY_NOT_SET: Final = CONTROL_BIT | LOG_APPEND_TIME_BIT
 
 _unpack_header = HEADER.unpack_from
+_unpack_length = struct.Struct(">i").unpack_from
+_LENGTH_AT: Final = 8
 
 
 Admitted: TypeAlias = tuple[memoryview, list[BatchHeader], int]
@@ -251,6 +254,19 @@ def parse_headers(view: memoryview) -> list[BatchHeader]:
         return parse_batches(view)
     except CorruptBatch as error:
         raise BrokerError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+
+
+def parse_complete_headers(view: memoryview) -> list[BatchHeader]:
+    """As `parse_headers`, but a last batch that is cut off is left out: leaders cut their responses anywhere."""
+    position = 0
+    while len(view) - position >= LENGTH_BYTES:
+        size = _unpack_length(view, position + _LENGTH_AT)[0] + LENGTH_BYTES
+        if size < HEADER_BYTES:
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"the batch at byte {position} claims {size} bytes")
+        if size > len(view) - position:
+            break
+        position += size
+    return parse_headers(view[:position])
 
 
 def _reject_header(header: BatchHeader) -> None:

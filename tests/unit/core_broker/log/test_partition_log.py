@@ -660,3 +660,32 @@ def test_the_topic_id_is_written_once(tmp_path: Path, clock: ManualClock) -> Non
 
     assert open_with(b"a" * 16).topic_id == b"a" * 16
     assert open_with(bytes(16)).topic_id == b"a" * 16
+
+
+def test_follower_leaves_out_a_batch_that_the_leader_has_cut_off(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock)
+    log.append_as_follower(batch(base_offset=0) + batch(base_offset=1)[:-3])
+    assert log.end_offset == 1
+
+
+def test_follower_refuses_batches_newer_than_its_leader(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock)
+    newer = batch(base_offset=0)
+    newer[12:16] = (8).to_bytes(4, "big")
+    with pytest.raises(BrokerError) as refused:
+        log.append_as_follower(newer, leader_epoch=7)
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+    log.append_as_follower(newer, leader_epoch=8)
+    assert log.epochs.latest_epoch == 8
+
+
+def test_empty_follower_may_begin_with_the_batch_that_contains_its_start(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock)
+    log.truncate_fully_and_start_at(2)
+    whole = build_batch([Record(timestamp=NOW, value=b"v")] * 4)
+    with pytest.raises(BrokerError):
+        log.append_as_follower(whole)
+    log.append_as_follower(whole, may_begin_earlier=True)
+    assert (log.start_offset, log.end_offset) == (0, 4)
+    with pytest.raises(BrokerError):
+        log.append_as_follower(whole, may_begin_earlier=True)
