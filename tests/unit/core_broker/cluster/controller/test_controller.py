@@ -1,15 +1,18 @@
 import asyncio
+import os
+import socket
 
 import pytest
 
-from core_broker.cluster.config_rules import ConfigChange, ConfigOperation
-from core_broker.cluster.controller import Controller
+from core_broker.cluster.controller.configs import ConfigChange, ConfigOperation
+from core_broker.cluster.controller.controller import Controller
+from core_broker.cluster.controller.topics import CreatedTopic, MorePartitions, NewTopic
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.effective_settings import broker_settings, topic_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
 from core_broker.cluster.metadata import ResourceType
 from core_broker.cluster.quorum import MetadataQuorum
-from core_broker.cluster.topic_changes import CreatedTopic, MorePartitions, NewTopic
+from core_broker.cluster.registration_request import registration_request
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.stored.metadata import PartitionChangeRecord
 from core_broker.settings import BrokerSettings, Listener
@@ -42,6 +45,19 @@ async def alter(
     return outcome
 
 
+async def restart(controller: Controller, *, was_clean: bool = True) -> int:
+    """Register broker 1 again, as a node does that is its own controller."""
+    request = registration_request(
+        BrokerSettings(),
+        AdvertisedEndpoints(endpoints=()),
+        cluster_id="test-cluster",
+        incarnation_id=os.urandom(16),
+        log_dirs=[b"d" * 16],
+        previous_epoch=controller.image.brokers[1].epoch if was_clean else -1,
+    )
+    return await controller.register_broker(request, unfence=True)
+
+
 # -- registration ------------------------------------------------------------------------------------------------------
 
 
@@ -55,38 +71,45 @@ async def test_a_registered_broker_is_live_under_its_endpoint(controller: Contro
 
 async def test_the_broker_epoch_is_the_offset_of_its_registration(controller: Controller) -> None:
     first = controller.image.brokers[1].epoch
-    assert first == 4  # after the leader change and three features
-    second = await controller.register_broker(AdvertisedEndpoints(endpoints=()))
+    assert first == 7  # after the three control records of the quorum and four features
+    second = await restart(controller)
     assert second == first + 2
     assert controller.image.brokers[1].epoch == second
 
 
 async def test_a_new_cluster_has_its_features_and_a_restart_does_not_reset_them(controller: Controller) -> None:
-    assert controller.image.features == {"metadata.version": 30, "group.version": 1, "transaction.version": 2}
+    assert controller.image.features == {
+        "metadata.version": 30,
+        "eligible.leader.replicas.version": 1,
+        "group.version": 1,
+        "transaction.version": 2,
+    }
     await controller.update_feature("transaction.version", 1)
-    await controller.register_broker(AdvertisedEndpoints(endpoints=()))
+    await restart(controller)
     assert controller.image.features["transaction.version"] == 1
 
 
 async def test_after_an_unclean_stop_every_partition_gets_a_new_leader_epoch(controller: Controller) -> None:
     await create(controller)
-    await controller.register_broker(AdvertisedEndpoints(endpoints=()), was_clean=True)
+    await restart(controller)
     assert controller.image.topics["t"].partitions[0].leader_epoch == 0
-    await controller.register_broker(AdvertisedEndpoints(endpoints=()), was_clean=False)
-    assert controller.image.topics["t"].partitions[0].leader_epoch == 1
+    await restart(controller, was_clean=False)
+    partition = controller.image.topics["t"].partitions[0]
+    assert (partition.leader_id, partition.isr, partition.elr) == (1, (1,), ())
+    assert partition.leader_epoch > 0
 
 
 async def test_a_registering_broker_leads_what_waits_for_it(controller: Controller, quorum: MetadataQuorum) -> None:
     created = await create(controller, partition_count=1)
     await quorum.append([PartitionChangeRecord(partition_id=0, topic_id=created.topic_id, leader=-1)])
-    await controller.register_broker(AdvertisedEndpoints(endpoints=()))
+    await restart(controller)
     assert controller.image.topics["t"].partitions[0].leader_id == 1
 
 
 @pytest.mark.parametrize(
     "advertised,expected",
     [
-        (None, ("", 50123)),
+        (None, (socket.gethostname(), 50123)),
         ((Listener("PLAINTEXT", "kafka.example", 0),), ("kafka.example", 50123)),
         ((Listener("PLAINTEXT", "kafka.example", 443),), ("kafka.example", 443)),
     ],
@@ -404,7 +427,7 @@ async def test_no_producer_id_is_ever_handed_out_twice(controller: Controller, q
 
 async def test_an_unclean_start_skips_a_block_of_producer_ids(controller: Controller) -> None:
     await controller.allocate_producer_ids(1000)
-    await controller.register_broker(AdvertisedEndpoints(endpoints=()), was_clean=False)
+    await restart(controller, was_clean=False)
     assert await controller.allocate_producer_ids(1000) == range(2000, 3000)
 
 

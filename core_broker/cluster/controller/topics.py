@@ -7,11 +7,12 @@ from typing import Final
 
 import msgspec
 
+from core_broker.cluster.controller.placement import check_assignment, place
+from core_broker.cluster.controller.topic_rules import check_collision, check_topic_name
+from core_broker.cluster.controller.transitions import UNASSIGNED_DIRECTORY
 from core_broker.cluster.coordinators import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from core_broker.cluster.metadata import MetadataImage, PartitionImage, ResourceType
+from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage, ResourceType
 from core_broker.cluster.metadata_records import partition_record
-from core_broker.cluster.replica_placement import check_assignment, place
-from core_broker.cluster.topic_rules import check_collision, check_topic_name
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import ZERO_UUID
@@ -58,8 +59,12 @@ class MorePartitions(msgspec.Struct, frozen=True, kw_only=True):
 class TopicPlanner:
     """Plans the topics of one request; `records` create the valid ones."""
 
-    def __init__(self, image: MetadataImage, settings: BrokerSettings) -> None:
+    def __init__(
+        self, image: MetadataImage, settings: BrokerSettings, *, topic_ids: dict[str, bytes] | None = None
+    ) -> None:
+        """`topic_ids` keeps the new ids, so that a second plan for the same request gives the same ones."""
         self.records: list[Message] = []
+        self._topic_ids = {} if topic_ids is None else topic_ids
         self._image = image
         self._settings = settings
         self._names = set(image.topics)
@@ -81,16 +86,16 @@ class TopicPlanner:
         total = self._partition_count + len(assignments)
         if total > PARTITIONS_PER_CHANGE_MAX:
             raise _too_many_partitions(total)
-        self._partition_count = total
         created = CreatedTopic(
             name=topic.name,
-            topic_id=new_topic_id(),
+            topic_id=self._topic_ids.setdefault(topic.name, new_topic_id()),
             partition_count=len(assignments),
             replication_factor=len(assignments[0]),
             configs=configs,
         )
+        self.records.extend(_creation_records(created, assignments, self._image.brokers))
+        self._partition_count = total
         self._names.add(topic.name)
-        self.records.extend(_creation_records(created, assignments))
         return created
 
     def _assignments(self, topic: NewTopic) -> Sequence[Sequence[int]]:
@@ -113,7 +118,7 @@ class TopicPlanner:
                 f"Replication factor was set to {factor}; it must be larger than 0, or -1 for "
                 "default.replication.factor.",
             )
-        return place(self._image.live_brokers(), partition_count=count, replication_factor=factor)
+        return place(self._image.brokers.values(), partition_count=count, replication_factor=factor)
 
     def _manual_assignments(self, topic: NewTopic) -> Sequence[Sequence[int]]:
         if topic.replication_factor != _BY_DEFAULT or topic.partition_count != _BY_DEFAULT:
@@ -159,7 +164,7 @@ def plan_more_partitions(topic: MorePartitions, image: MetadataImage) -> list[Pa
     factor = len(existing.partitions[0].replicas)
     if topic.assignments is None:
         chosen: Sequence[Sequence[int]] = place(
-            image.live_brokers(), partition_count=added, replication_factor=factor, first_partition=first
+            image.brokers.values(), partition_count=added, replication_factor=factor, first_partition=first
         )
     else:
         assignments = topic.assignments
@@ -173,8 +178,8 @@ def plan_more_partitions(topic: MorePartitions, image: MetadataImage) -> list[Pa
             check_assignment(replicas, image.brokers, replication_factor=factor)
         chosen = assignments
     return [
-        partition_record(existing.topic_id, first + index, new_partition(replicas))
-        for index, replicas in enumerate(chosen)
+        partition_record(existing.topic_id, index, new_partition(index, replicas, image.brokers))
+        for index, replicas in enumerate(chosen, start=first)
     ]
 
 
@@ -207,19 +212,32 @@ def new_topic_id() -> bytes:
             return topic_id
 
 
-def new_partition(replicas: Sequence[int]) -> PartitionImage:
-    """A new partition: the first replica leads, all are in sync."""
+def new_partition(index: int, replicas: Sequence[int], brokers: Mapping[int, BrokerImage]) -> PartitionImage:
+    """A new partition: every replica whose broker runs is in sync, and the first of them leads. Raises BrokerError."""
+    active = tuple(
+        replica
+        for replica in replicas
+        if not brokers[replica].is_fenced and not brokers[replica].in_controlled_shutdown
+    )
+    if not active:
+        raise BrokerError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown.",
+        )
     return PartitionImage(
         replicas=tuple(replicas),
-        isr=tuple(replicas),
-        leader_id=replicas[0],
+        isr=active,
+        leader_id=active[0],
         leader_epoch=0,
         partition_epoch=0,
-        directories=(ZERO_UUID,) * len(replicas),
+        directories=(UNASSIGNED_DIRECTORY,) * len(replicas),
     )
 
 
-def _creation_records(topic: CreatedTopic, assignments: Sequence[Sequence[int]]) -> list[Message]:
+def _creation_records(
+    topic: CreatedTopic, assignments: Sequence[Sequence[int]], brokers: Mapping[int, BrokerImage]
+) -> list[Message]:
     """The topic, its configs and its partitions, in this order, so that a partition finds its settings."""
     records: list[Message] = [TopicRecord(name=topic.name, topic_id=topic.topic_id)]
     records.extend(
@@ -227,7 +245,8 @@ def _creation_records(topic: CreatedTopic, assignments: Sequence[Sequence[int]])
         for key, value in topic.configs.items()
     )
     records.extend(
-        partition_record(topic.topic_id, index, new_partition(replicas)) for index, replicas in enumerate(assignments)
+        partition_record(topic.topic_id, index, new_partition(index, replicas, brokers))
+        for index, replicas in enumerate(assignments)
     )
     return records
 

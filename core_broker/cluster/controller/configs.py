@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from core_broker.cluster.controller.topic_rules import check_topic_name
 from core_broker.cluster.effective_settings import EVERY_BROKER, broker_settings
 from core_broker.cluster.metadata import ConfigResource, MetadataImage, ResourceType
-from core_broker.cluster.topic_rules import check_topic_name
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.stored.metadata import ConfigRecord
 from core_broker.service.settings import LIST, Settings, SettingsError
