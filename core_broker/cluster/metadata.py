@@ -102,6 +102,11 @@ class MetadataImage(msgspec.Struct, frozen=True, kw_only=True):
         """The configs set for a resource; empty if there are none."""
         return self.configs.get((resource_type, name), {})
 
+    def is_live(self, broker_id: int) -> bool:
+        """Whether a broker is registered and not fenced."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.is_fenced
+
     def live_brokers(self) -> list[BrokerImage]:
         """The brokers that clients may use, by id."""
         return sorted((b for b in self.brokers.values() if not b.is_fenced), key=lambda b: b.broker_id)
@@ -214,7 +219,7 @@ class MetadataDraft:
             case stored.PartitionChangeRecord():
                 partitions = self._partitions_draft(record.topic_id)
                 if partitions is not None and record.partition_id in partitions:
-                    partitions[record.partition_id] = _apply_change(partitions[record.partition_id], record)
+                    partitions[record.partition_id] = apply_change(partitions[record.partition_id], record)
             case stored.ClearElrRecord():
                 self._clear_elr(record.topic_name)
 
@@ -308,7 +313,7 @@ class MetadataDraft:
             self._features.pop(record.name, None)
 
 
-def _apply_change(old: PartitionImage, record: stored.PartitionChangeRecord) -> PartitionImage:
+def apply_change(old: PartitionImage, record: stored.PartitionChangeRecord) -> PartitionImage:
     """Apply a change: every change raises the partition epoch, and one that names a leader the leader epoch, too."""
     has_leader = record.leader != _LEADER_UNCHANGED
     return PartitionImage(

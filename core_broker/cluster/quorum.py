@@ -1,74 +1,96 @@
-"""The metadata log `__cluster_metadata-0` and its quorum, which has one voter: this node.
+"""The metadata quorum: drives the Raft node of this process, and turns its log into the state of the cluster.
 
-A change is a batch of records. It is appended and synced to disk, which commits it, and only then becomes visible: the
-image is replaced and the listeners are called. Nothing else changes the image, so a restart, which replays the same
-records, ends in the same state. Proposals that arrive during a sync share the next one.
+A change is a batch of records that the leader appends. It is committed once a majority of the voters has it on disk,
+and only then becomes visible: the image is replaced and the listeners are called, on every node in the same order.
+Nothing else changes the image, so a restart, which replays the same records, ends in the same state. A quorum of one
+is the same code: what is on its disk is committed.
 """
 
 import asyncio
 import logging
+import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from core_broker.cluster import snapshots
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage
-from core_broker.cluster.metadata_records import decode_record, encode_record
-from core_broker.cluster.quorum_state import QuorumStateError, read_quorum_state, write_quorum_state
+from core_broker.cluster.metadata_log import (
+    METADATA_DIRECTORY,
+    METADATA_TOPIC,
+    MetadataLog,
+    MetadataLostError,
+    QuorumStateFile,
+)
+from core_broker.cluster.metadata_records import decode_record, records_of
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.log.partition_log import PartitionLog
-from core_broker.log.producer_state import Origin
+from core_broker.peers.peers import Address, PeerError, Peers
 from core_broker.protocol.fields import Message
-from core_broker.protocol.primitives import DecodeError
-from core_broker.protocol.records import CorruptBatch, Record, build_batch, read_records
-from core_broker.protocol.stored.control import LeaderChangeMessage, Voter
-from core_broker.protocol.stored.quorum_state import QuorumStateData
+from core_broker.protocol.primitives import ZERO_UUID, DecodeError
+from core_broker.protocol.stored import metadata as stored
+from core_broker.raft import wire
+from core_broker.raft.messages import FetchRequest, FetchSnapshotRequest, Request, Response
+from core_broker.raft.node import (
+    ANYONE,
+    Action,
+    Committed,
+    Flush,
+    RaftNode,
+    Reply,
+    RoleChanged,
+    Send,
+    SnapshotInstalled,
+    Timeouts,
+)
+from core_broker.raft.roles import Leader
+from core_broker.raft.voters import NOBODY, Endpoint, ReplicaKey, Voter, VoterSet
 from core_broker.service.clock import Clock
-from core_broker.service.settings import INT_MAX, LONG_MAX
-from core_broker.settings import BrokerSettings, TopicSettings
+from core_broker.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
-
-METADATA_TOPIC: Final = "__cluster_metadata"
-METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 
 _COMMIT_TIMEOUT_SECONDS: Final = 30.0
 _REPLAYED_BYTES_MAX: Final = 256 * 1024
 """A start that replays more than this writes a snapshot, so that the next start is fast."""
 _SECOND_COPY_SECONDS_PER_TOPIC: Final = 0.02
 """A large state takes longer to write, so it is written less often."""
+_RESIGN_SECONDS: Final = 0.5
+"""How long a leader that stops waits until the others have heard of it."""
 
 MetadataListener = Callable[[MetadataImage, Sequence[Message]], None]
 
 
-class MetadataLostError(BrokerError):
-    """The metadata cannot be restored. The broker must not start: it would remove every partition as a stray."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
-
-
 class _Proposal:
-    """Records in the log that are not yet known to be on disk, and the future of their commit."""
+    """Records of this leader that are not committed yet, and the state once they are."""
 
-    __slots__ = ("committed", "first_offset", "last_offset", "records")
+    __slots__ = ("committed", "first_offset", "image", "records")
 
     def __init__(
-        self, first_offset: int, last_offset: int, records: Sequence[Message], committed: asyncio.Future[int]
+        self, first_offset: int, records: Sequence[Message], image: MetadataImage, committed: asyncio.Future[int]
     ) -> None:
         self.first_offset = first_offset
-        self.last_offset = last_offset
         self.records = records
+        self.image = image
         self.committed = committed
 
 
-class MetadataQuorum:
-    """The metadata of the cluster: `image` is the committed state, `append` the only way to change it.
+class QuorumReplica(NamedTuple):
+    """How far a replica of the metadata log is, with wall-clock times in milliseconds."""
 
-    There is no other replica, so a snapshot follows each change after `second_copy_seconds`: then either the log or the
-    newest snapshot may be damaged without loss.
+    key: ReplicaKey
+    is_voter: bool
+    end_offset: int
+    fetched_ms: int
+    caught_up_ms: int
+
+
+class MetadataQuorum:
+    """The metadata of the cluster: `image` is the committed state, `propose` the only way to change it.
+
+    As long as there is no other voter, a snapshot follows each change after `second_copy_seconds`: then either the log
+    or the newest snapshot may be damaged without loss.
     """
 
     def __init__(
@@ -78,23 +100,41 @@ class MetadataQuorum:
         cluster_id: str,
         settings: BrokerSettings,
         clock: Clock,
+        peers: Peers | None = None,
+        directory_id: bytes = ZERO_UUID,
+        endpoints: Sequence[tuple[str, Endpoint]] = (),
         second_copy_seconds: float = 5.0,
     ) -> None:
+        """`endpoints` are those of this node's controller listeners, by name."""
         self.directory = log_dir / METADATA_DIRECTORY
         self.node_id = settings.node_id
         self.image = MetadataImage(cluster_id=cluster_id)
-        self.leader_epoch = 0
+        self.on_leadership: list[Callable[[bool], None]] = []
+        """Called when this node becomes the active controller, and when it no longer is."""
+        self.failed: asyncio.Future[None] | None = None
+        """Done, with the error, once the log cannot be read or written any more."""
         self._settings = settings
         self._clock = clock
+        self._peers = peers
+        self.local = Voter(ReplicaKey(settings.node_id, directory_id), tuple(endpoints))
         self._second_copy_seconds = second_copy_seconds
         self._listeners: list[MetadataListener] = []
-        self._pending: deque[_Proposal] = deque()
+        self._proposals: deque[_Proposal] = deque()
+        self._pending_image: MetadataImage | None = None
         self._idle_waiters: list[asyncio.Future[None]] = []
-        self._is_flushing = False
+        self._leader_waiters: list[asyncio.Future[None]] = []
+        self._is_busy = False
+        self._is_starting = False
+        self._flush_running = False
+        self._flush_wanted = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: set[asyncio.Task[None]] = set()
+        self._known_endpoints: dict[int, Endpoint] = {}
         self._snapshot_task: asyncio.Future[snapshots.SnapshotId] | None = None
         self._snapshot_timer: asyncio.TimerHandle | None = None
-        self._bytes_since_snapshot = 0
-        self._failure: str | None = None
+        self._bytes_in_snapshot = 0
+        self._failure: BrokerError | None = None
+        self._is_closed = False
 
     # -- state --
 
@@ -105,23 +145,86 @@ class MetadataQuorum:
 
     @property
     def leader_id(self) -> int:
-        """The leader of the quorum."""
-        return self.node_id
+        """The leader of the quorum; -1 if unknown."""
+        return self.node.leader_id
+
+    @property
+    def leader_epoch(self) -> int:
+        """The newest epoch of the quorum."""
+        return self.node.epoch
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this node is the active controller: it leads, and has replayed everything of earlier leaders."""
+        return self._pending_image is not None and isinstance(self.node.role, Leader)
+
+    @property
+    def pending_image(self) -> MetadataImage:
+        """The state with everything that is proposed and not committed yet; only the active controller has one."""
+        if self._pending_image is None:
+            raise self._not_controller()
+        return self._pending_image
 
     @property
     def end_offset(self) -> int:
         """The offset that the next record gets."""
-        return self._log.end_offset
+        return self.log.end_offset
 
     @property
     def high_watermark(self) -> int:
-        """The first offset that is not committed."""
-        return self._pending[0].first_offset if self._pending else self.end_offset
+        """The first offset that is not committed; 0 while it is unknown."""
+        return max(self.node.high_watermark, 0)
 
     @property
     def committed_offset(self) -> int:
         """Offset of the last record contained in the image."""
         return self.image.offset
+
+    @property
+    def voters(self) -> VoterSet:
+        """The voters of the quorum."""
+        return self.node.voters
+
+    @property
+    def controller_address(self) -> Address | None:
+        """Where the leader's controller listener is."""
+        endpoint = self._endpoint_of(self.node.leader_id)
+        return None if endpoint is None else Address(*endpoint)
+
+    @property
+    def controller_id_for_clients(self) -> int:
+        """A broker that takes requests for the controller: every broker forwards them (KIP-590)."""
+        leader = self.image.brokers.get(self.leader_id)
+        if leader is not None and not leader.is_fenced:
+            return leader.broker_id
+        return min((broker.broker_id for broker in self.image.live_brokers()), default=-1)
+
+    def replicas(self) -> list[QuorumReplica]:
+        """The voters, and the observers that have fetched; only the leader knows more of them than their ids."""
+        now, now_ms = asyncio.get_running_loop().time(), self._clock.now_ms()
+
+        def to_ms(moment: float) -> int:
+            return -1 if moment < 0 else now_ms - int((now - moment) * 1000)
+
+        own = QuorumReplica(self.node.key, self.node.is_voter, self.end_offset, now_ms, now_ms)
+        role = self.node.role
+        if not isinstance(role, Leader):
+            return [
+                own if voter.key.id == self.node_id else QuorumReplica(voter.key, True, -1, -1, -1)
+                for voter in self.voters
+            ]
+        found = {
+            key: QuorumReplica(
+                key, self.voters.has(key), progress.end_offset, to_ms(progress.fetched_at), to_ms(progress.caught_up_at)
+            )
+            for key, progress in role.replicas.items()
+        }
+        silent = [
+            QuorumReplica(voter.key, True, -1, -1, -1)
+            for voter in self.voters
+            if voter.key.id != self.node_id and not any(voter.key.matches(key) for key in found)
+        ]
+        return [own, *found.values(), *silent]
 
     def subscribe(self, listener: MetadataListener) -> None:
         """Call `listener(image, records)` after each committed batch; records replayed at start are only in `image`."""
@@ -130,12 +233,43 @@ class MetadataQuorum:
     # -- start and stop --
 
     def start(self) -> None:
-        """Replay the snapshot and the log, and begin a new leader epoch. Raises MetadataLostError."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.image = snapshots.load_newest(self.directory, self.cluster_id)
-        self._log = self._open()
-        self._bytes_since_snapshot = self._replay()
-        self._lead()
+        """Open the log and join the quorum; the only voter has replayed its log on return. Raises MetadataLostError."""
+        loop = asyncio.get_running_loop()
+        self.failed = loop.create_future()
+        settings = self._settings
+        self.log = MetadataLog(
+            self.directory,
+            cluster_id=self.cluster_id,
+            local=self.local,
+            initial_voters=self._initial_voters(),
+            is_static=len(settings.static_voters) > 1,
+            settings=settings,
+            clock=self._clock,
+        )
+        self.log.open()
+        self.image = self.log.image
+        timeouts = Timeouts(
+            election=settings.controller_quorum_election_timeout_ms / 1000,
+            election_backoff=settings.controller_quorum_election_backoff_max_ms / 1000,
+            fetch=settings.controller_quorum_fetch_timeout_ms / 1000,
+            retry=settings.controller_quorum_retry_backoff_ms / 1000,
+        )
+        self.node: RaftNode[Message] = RaftNode(
+            self.local.key,
+            log=self.log,
+            store=QuorumStateFile(self.directory),
+            timeouts=timeouts,
+            rng=random.Random(),
+            may_vote=settings.is_controller,
+        )
+        self._is_starting = True
+        try:
+            self.node.start(loop.time())
+            self._carry_out()
+        finally:
+            self._is_starting = False
+        if self._failure is not None:
+            raise self._failure
         if self._bytes_since_snapshot > _REPLAYED_BYTES_MAX:
             self._snapshot_now()
         log.info(
@@ -143,112 +277,89 @@ class MetadataQuorum:
             extra={"offset": self.image.offset, "leader_epoch": self.leader_epoch, "topics": len(self.image.topics)},
         )
 
+    def _initial_voters(self) -> VoterSet:
+        """The voters of a new log: those of the settings, or this node if it forms a cluster of its own."""
+        static = self._settings.static_voters
+        if len(static) > 1:
+            name = self._settings.controller_listener_names[0]
+            return VoterSet(
+                Voter(ReplicaKey(node_id), ((name, Endpoint(host, port)),)) for node_id, host, port in static
+            )
+        return VoterSet([self.local] if self._settings.forms_cluster else [])
+
+    async def wait_for_leader(self, timeout_seconds: float) -> None:
+        """Return once a leader is known, or the time is up."""
+        if self.node.leader_id != NOBODY:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._leader_waiters.append(waiter)
+        await asyncio.wait([waiter], timeout=timeout_seconds)
+
     async def close(self) -> None:
-        """Wait for pending changes, write a snapshot and close the log."""
-        await self.wait_until_idle()
-        if self._snapshot_timer is not None:
-            self._snapshot_timer.cancel()
+        """Hand over the lead, wait for pending changes, write a snapshot and close the log."""
+        if self._failure is None and not self._proposals:
+            self._run(self.node.resign)
+            if self._sending:
+                await asyncio.wait(tuple(self._sending), timeout=_RESIGN_SECONDS)
+        elif self._failure is None:
+            await self.wait_until_idle()
+        self._is_closed = True
+        for timer in (self._timer, self._snapshot_timer):
+            if timer is not None:
+                timer.cancel()
+        for task in tuple(self._sending):
+            task.cancel()
         if self._snapshot_task is not None:
             await asyncio.wait([self._snapshot_task], timeout=_COMMIT_TIMEOUT_SECONDS)
         if self._failure is None and self._bytes_since_snapshot:
             self._snapshot_now()
-        self._log.close()
+        self.log.close()
 
-    def _open(self) -> PartitionLog:
-        settings = TopicSettings(
-            segment_bytes=self._settings.metadata_log_segment_bytes,
-            segment_ms=self._settings.metadata_log_segment_ms,
-            retention_ms=-1,
-            retention_bytes=-1,
-            max_message_bytes=INT_MAX,
-            message_timestamp_after_max_ms=LONG_MAX,
-            file_delete_delay_ms=0,
-        )
-        opened = PartitionLog.open(
-            self.directory, topic=METADATA_TOPIC, partition=0, settings=settings, clock=self._clock
-        )
-        expected = self.image.offset + 1
-        if opened.start_offset > expected:
-            raise MetadataLostError(
-                f"{self.directory} begins at offset {opened.start_offset}, but the newest intact snapshot ends at "
-                f"{expected}: restore a .checkpoint file from a backup"
-            )
-        if opened.end_offset < expected:
-            log.error(
-                "metadata log ends before its snapshot; continuing from the snapshot",
-                extra={"end_offset": opened.end_offset, "snapshot_offset": expected},
-            )
-            opened.truncate_fully_and_start_at(expected)
-        return opened
-
-    def _replay(self) -> int:
-        """Replay the log from the image's offset to its end; returns the number of bytes."""
-        partition_log = self._log
-        draft = MetadataDraft(self.image)
-        offset, epoch, size = self.image.offset, self.image.epoch, 0
-        for header, batch in partition_log.read_batches(offset + 1, partition_log.end_offset):
-            offset, epoch = header.last_offset, header.leader_epoch
-            size += header.size
-            if header.is_control:
-                continue
-            try:
-                messages = [decode_record(record.value or b"") for record in read_records(batch, header)]
-            except (CorruptBatch, DecodeError) as error:
-                raise MetadataLostError(
-                    f"{self.directory}: records {header.base_offset} to {header.last_offset} cannot be read: {error}"
-                ) from error
-            draft.replay(message for message in messages if message is not None)
-        self.image = draft.finish(offset=offset, epoch=epoch)
-        return size
-
-    def _lead(self) -> None:
-        """Begin the next epoch: the vote is synced to disk before the first batch of the epoch."""
-        try:
-            state = read_quorum_state(self.directory)
-        except QuorumStateError as error:
-            # The only voter can derive the last epoch from its own log.
-            log.error("quorum-state file is damaged; taking the epoch from the log", extra={"reason": str(error)})
-            state = None
-        self.leader_epoch = max(self.image.epoch, state.leader_epoch if state else 0) + 1
-        write_quorum_state(
-            self.directory, QuorumStateData(leader_id=self.node_id, leader_epoch=self.leader_epoch, voted_id=-1)
-        )
-        voters = [Voter(voter_id=self.node_id)]
-        message = LeaderChangeMessage(leader_id=self.node_id, voters=voters, granting_voters=voters)
-        record = snapshots.control_record(snapshots.CONTROL_LEADER_CHANGE, message, version=0, timestamp_ms=self._now())
-        partition_log = self._log
-        result = partition_log.append(
-            build_batch([record], is_control=True), leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR
-        )
-        partition_log.flush()
-        self.image = MetadataDraft(self.image).finish(offset=result.last_offset, epoch=self.leader_epoch)
+    async def watch(self) -> None:
+        """Raise the error with which the quorum fails, if it does: the broker must not go on with an old state."""
+        assert self.failed is not None, "the quorum is not started"
+        await self.failed
 
     # -- changes --
 
+    def propose(self, records: Sequence[Message]) -> "asyncio.Future[int]":
+        """Append records as one atomic batch; the future gives the offset of the first once the image contains them.
+
+        Raises NOT_CONTROLLER at once on any node but the active controller; the future does when the lead is lost
+        first, and then the records may or may not be committed.
+        """
+        if self._failure is not None:
+            raise self._failure
+        before = self.pending_image
+        if not self.is_leader:
+            raise self._not_controller()
+        draft = MetadataDraft(before)
+        draft.replay(records)
+        first = self.log.end_offset
+        image = draft.finish(offset=first + len(records) - 1, epoch=self.leader_epoch)
+        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._run(lambda now: self.node.append(records, now), proposal=_Proposal(first, records, image, committed))
+        return committed
+
     async def append(self, records: Sequence[Message]) -> int:
-        """Commit records as one atomic batch; returns the offset of the first once the image contains them.
+        """Propose records and wait until they are committed.
 
         If the caller is cancelled meanwhile, the records are committed all the same.
         """
-        if self._failure is not None:
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
-        now = self._now()
-        batch = build_batch([Record(timestamp=now, value=encode_record(record)) for record in records])
-        result = self._log.append(batch, leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR)
-        self._bytes_since_snapshot += len(batch)
-        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        proposal = _Proposal(result.first_offset, result.last_offset, records, committed)
-        self._pending.append(proposal)
-        self._flush_soon()
+        return await self.commit(self.propose(records))
+
+    async def commit(self, proposed: "asyncio.Future[int]") -> int:
+        """Wait for a proposal. Raises REQUEST_TIMED_OUT if that takes too long."""
         try:
             async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
-                return await proposal.committed
+                return await asyncio.shield(proposed)
         except TimeoutError:
-            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log was not synced to disk in time") from None
+            proposed.add_done_callback(_ignore_result)
+            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata change was not committed in time") from None
 
     async def wait_until_idle(self) -> None:
-        """Wait until everything appended so far is in the image."""
-        if not self._pending:
+        """Wait until everything proposed so far is in the image."""
+        if not self._proposals:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._idle_waiters.append(waiter)
@@ -256,84 +367,299 @@ class MetadataQuorum:
             async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
                 await waiter
         except TimeoutError:
-            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log was not synced to disk in time") from None
+            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata change was not committed in time") from None
 
-    def _flush_soon(self) -> None:
-        if self._is_flushing:
+    async def change_voters(self, change: Callable[[RaftNode[Message], float], int]) -> None:
+        """Append other voters (the node's add_voter, remove_voter or update_voter) and wait for the commit."""
+        offset: list[int] = []
+        self._run(lambda now: offset.append(change(self.node, now)))
+        async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
+            while self.image.offset < offset[0]:
+                if not self.is_leader:
+                    raise self._not_controller()
+                await asyncio.sleep(self._settings.controller_quorum_retry_backoff_ms / 1000)
+
+    def _not_controller(self) -> BrokerError:
+        return BrokerError(ErrorCode.NOT_CONTROLLER, f"node {self.node_id} is not the active controller")
+
+    # -- the node's inputs --
+
+    async def on_request(self, message: Any, listener: str) -> Message:
+        """Answer Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch or FetchSnapshot of another node."""
+        if message.cluster_id is not None and message.cluster_id != self.cluster_id:
+            text = f"this node belongs to cluster {self.cluster_id}, not to {message.cluster_id}"
+            raise BrokerError(ErrorCode.INCONSISTENT_CLUSTER_ID, text)
+        request = wire.from_wire(message)
+        replied: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._run(lambda now: self.node.on_request(request, replied, now))
+        response = await replied
+        leader = self._endpoint_of(response.leader_id, listener)
+        return wire.response_to_wire(request, response, {} if leader is None else {response.leader_id: leader})
+
+    def _run(self, step: Callable[[float], object], proposal: _Proposal | None = None) -> None:
+        """Give the node an input and carry out what it wants done."""
+        if self._failure is not None:
+            raise self._failure
+        step(asyncio.get_running_loop().time())
+        if proposal is not None:
+            self._proposals.append(proposal)
+            self._pending_image = proposal.image
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        if self._is_busy:  # a listener or a follow-up of an action: the loop below goes on with it
             return
-        self._is_flushing = True
-        partition_log = self._log
-        end_offset = partition_log.end_offset
-        flush = asyncio.get_running_loop().run_in_executor(None, partition_log.flush)
-        flush.add_done_callback(partial(self._on_flushed, end_offset))
+        self._is_busy = True
+        try:
+            while self._failure is None and (actions := self.node.take_actions()):
+                for action in actions:
+                    self._do(action)
+        except (BrokerError, OSError) as error:
+            self._fail(error)
+            return
+        finally:
+            self._is_busy = False
+        self._set_timer()
 
-    def _on_flushed(self, end_offset: int, flush: asyncio.Future[None]) -> None:
-        """Commit everything below `end_offset`: with one voter, what is on its disk is committed."""
-        self._is_flushing = False
-        if flush.cancelled():
+    def _do(self, action: Action) -> None:
+        match action:
+            case Send(to, request):
+                task = asyncio.get_running_loop().create_task(self._send(to, request))
+                self._sending.add(task)
+                task.add_done_callback(self._sending.discard)
+            case Reply(token, response):
+                if not token.done():
+                    token.set_result(response)
+            case Flush(end_offset):
+                self._flush(end_offset)
+            case Committed(high_watermark):
+                self._apply(high_watermark)
+            case RoleChanged():
+                self._on_role_changed(action)
+            case SnapshotInstalled():
+                self._on_snapshot_installed()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        wakes_at = self.node.wakes_at
+        if self._failure is None and not self._is_closed and wakes_at < float("inf"):
+            self._timer = asyncio.get_running_loop().call_at(wakes_at, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self._failure is None and not self._is_closed:
+            self._run(self.node.tick)
+
+    def _fail(self, error: Exception) -> None:
+        """Stop for good: after a failed write or an unreadable record the state is unknown until a restart."""
+        if isinstance(error, MetadataLostError):
+            self._failure = error
+        else:
+            text = f"the metadata log cannot be written: {error}; fix the disk and restart the broker"
+            self._failure = BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, text)
+        log.critical("metadata log failed", extra={"reason": str(error)})
+        self._drop_proposals(self._failure)
+        if self.failed is not None and not self.failed.done():
+            self.failed.set_exception(self._failure)
+            self.failed.exception()  # a broker that is starting has no reader of it
+
+    # -- sending --
+
+    async def _send(self, to: int, request: Request) -> None:
+        response: Response | None = None
+        address = self._address_of(to)
+        if address is not None and self._peers is not None:
+            is_fetch = isinstance(request, FetchRequest | FetchSnapshotRequest)
+            try:
+                message = await self._peers.call(
+                    address,
+                    wire.to_wire(request, self.cluster_id),
+                    timeout_seconds=self._settings.controller_quorum_request_timeout_ms / 1000,
+                    # A fetch may wait for records, and votes must not queue behind it.
+                    purpose="quorum-fetch" if is_fetch else "quorum",
+                )
+                response, endpoints = wire.response_from_wire(message)
+                self._known_endpoints.update(endpoints)
+            except PeerError as error:
+                log.debug("quorum request failed", extra={"to": str(address), "reason": str(error)})
+            except BrokerError as error:
+                log.warning(
+                    "quorum request was refused",
+                    extra={"to": str(address), "error": error.code.name, "reason": error.message},
+                )
+        if self._failure is None and not self._is_closed:
+            self._run(lambda now: self.node.on_response(to, request, response, now))
+
+    def _address_of(self, node_id: int) -> Address | None:
+        if node_id != ANYONE:
+            endpoint = self._endpoint_of(node_id)
+            return None if endpoint is None else Address(*endpoint)
+        own = {Address(*endpoint) for _, endpoint in self.local.endpoints}
+        candidates = {Address(*server) for server in self._settings.quorum_servers} - own
+        for voter in self.voters:
+            if voter.key.id != self.node_id and (endpoint := self._endpoint_of(voter.key.id)) is not None:
+                candidates.add(Address(*endpoint))
+        return random.choice(sorted(candidates)) if candidates else None
+
+    def _endpoint_of(self, node_id: int, listener: str | None = None) -> Endpoint | None:
+        voter = self.voters.get(node_id)
+        names = self._settings.controller_listener_names
+        found = None if voter is None else voter.endpoint(listener or (names[0] if names else ""))
+        return found or self._known_endpoints.get(node_id)
+
+    # -- the disk --
+
+    def _flush(self, end_offset: int) -> None:
+        if self._is_starting:
+            self.log.log.flush()
+            self.node.on_flushed(end_offset, asyncio.get_running_loop().time())
+            return
+        self._flush_wanted = max(self._flush_wanted, end_offset)
+        if self._flush_running:
+            return
+        self._flush_running = True
+        flush = asyncio.get_running_loop().run_in_executor(None, self.log.log.flush)
+        flush.add_done_callback(self._on_flushed)
+
+    def _on_flushed(self, flush: asyncio.Future[None]) -> None:
+        self._flush_running = False
+        if flush.cancelled() or self._failure is not None:
             return
         if (error := flush.exception()) is not None:
-            # After a failed sync the state of the disk is unknown: reject every change until a restart re-reads it.
-            self._failure = f"the metadata log cannot be written: {error}; fix the disk and restart the broker"
-            log.critical("metadata log failed", extra={"reason": str(error)})
-            while self._pending:
-                proposal = self._pending.popleft()
-                if not proposal.committed.done():
-                    proposal.committed.set_exception(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
-            self._release_idle_waiters()
+            self._fail(error if isinstance(error, Exception) else OSError(str(error)))
             return
-        while self._pending and self._pending[0].last_offset < end_offset:
-            self._commit(self._pending.popleft())
-        if self._pending:
-            self._flush_soon()
-            return
-        self._release_idle_waiters()
-        if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
-            self._begin_snapshot()
-        elif self._bytes_since_snapshot and self._snapshot_timer is None:
-            delay = self._second_copy_seconds + _SECOND_COPY_SECONDS_PER_TOPIC * len(self.image.topics)
-            self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
+        # Not what was asked for: the thread may have synced records that were appended before it began.
+        end_offset = self.log.log.recovery_point
+        self._run(lambda now: self.node.on_flushed(end_offset, now))
+        if end_offset < min(self._flush_wanted, self.end_offset) and not self._flush_running:
+            self._flush(self.end_offset)
 
-    def _commit(self, proposal: _Proposal) -> None:
-        draft = MetadataDraft(self.image)
-        draft.replay(proposal.records)
-        self.image = draft.finish(offset=proposal.last_offset, epoch=self.leader_epoch)
-        failure: Exception | None = None
-        for listener in self._listeners:
+    # -- the state --
+
+    def _on_role_changed(self, action: RoleChanged) -> None:
+        log.info(
+            "quorum leader is known" if action.leader_id != NOBODY else "quorum has no leader",
+            extra={"leader_id": action.leader_id, "leader_epoch": action.epoch},
+        )
+        if not action.is_leader and self._pending_image is not None:
+            self._pending_image = None
+            self._drop_proposals(self._not_controller())
+            self._call_leadership_listeners(is_leader=False)
+        if action.leader_id != NOBODY:
+            waiters, self._leader_waiters = self._leader_waiters, []
+            _release(waiters)
+
+    def _call_leadership_listeners(self, *, is_leader: bool) -> None:
+        for listener in self.on_leadership:
+            listener(is_leader)
+
+    def _apply(self, high_watermark: int) -> None:
+        """Apply everything below the high watermark: this leader's proposals, and what the log has of others."""
+        while self.image.offset + 1 < high_watermark:
+            proposal = self._proposals[0] if self._proposals else None
+            if proposal is not None and proposal.first_offset == self.image.offset + 1:
+                self._proposals.popleft()
+                self._publish(proposal.image, proposal.records, proposal.committed)
+            else:
+                end = high_watermark if proposal is None else min(high_watermark, proposal.first_offset)
+                self._apply_from_log(end)
+        role = self.node.role
+        if isinstance(role, Leader) and self._pending_image is None and self.image.offset >= role.start_offset:
+            self._pending_image = self.image
+            self._call_leadership_listeners(is_leader=True)
+        if not self._proposals:
+            waiters, self._idle_waiters = self._idle_waiters, []
+            _release(waiters)
+        self._snapshot_soon()
+
+    def _apply_from_log(self, end: int) -> None:
+        for header, records in self.log.read_records(self.image.offset + 1, end):
             try:
-                listener(self.image, proposal.records)
+                decoded = [decode_record(record.value or b"") for record in records]
+            except DecodeError as error:
+                raise MetadataLostError(
+                    f"{self.directory}: records {header.base_offset} to {header.last_offset} cannot be read: {error}"
+                ) from error
+            messages = [message for message in decoded if message is not None]
+            draft = MetadataDraft(self.image)
+            draft.replay(messages)
+            self._publish(draft.finish(offset=header.last_offset, epoch=header.leader_epoch), messages)
+
+    def _publish(
+        self, image: MetadataImage, records: Sequence[Message], committed: "asyncio.Future[int] | None" = None
+    ) -> None:
+        self.image = image
+        failure: Exception | None = None
+        for listener in self._listeners if records else ():
+            try:
+                listener(image, records)
             except Exception as error:  # noqa: BLE001 - the other listeners must still be called
                 failure = error
-        if not proposal.committed.done():
-            if failure is None:
-                proposal.committed.set_result(proposal.first_offset)
-            else:
-                proposal.committed.set_exception(failure)
-        elif failure is not None:
-            log.error("metadata listener failed", exc_info=failure)
+        if committed is None or committed.done():
+            if failure is not None:
+                log.error("metadata listener failed", exc_info=failure)
+        elif failure is None:
+            committed.set_result(image.offset - len(records) + 1)
+        else:
+            committed.set_exception(failure)
 
-    def _release_idle_waiters(self) -> None:
+    def _on_snapshot_installed(self) -> None:
+        """Take the state of a snapshot: as if its records had followed, after the removal of what it lacks."""
+        before, after = self.image, self.log.image
+        removed = [
+            stored.RemoveTopicRecord(topic_id=topic_id)
+            for topic_id in before.topics_by_id
+            if topic_id not in after.topics_by_id
+        ]
+        self._publish(after, [*removed, *records_of(after)])
+
+    def _drop_proposals(self, error: BrokerError) -> None:
+        while self._proposals:
+            committed = self._proposals.popleft().committed
+            if not committed.done():
+                committed.set_exception(error)
+                committed.add_done_callback(_ignore_result)
         waiters, self._idle_waiters = self._idle_waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        _release(waiters)
 
     # -- snapshots --
 
     def _snapshot_now(self) -> None:
         """Write a snapshot at start or stop: the next start has less to replay, and a second copy of the state."""
-        self._trim_log(snapshots.write_snapshot(self.directory, self.image, timestamp_ms=self._now()))
-        self._bytes_since_snapshot = 0
+        voters = self.log.voters_at(self.image.offset)
+        now = self._clock.now_ms()
+        written = snapshots.write_snapshot(self.directory, self.image, voters=voters, timestamp_ms=now)
+        self.log.trim(written, high_watermark=self.high_watermark)
+        self._bytes_in_snapshot = self.log.data_bytes
+
+    @property
+    def _bytes_since_snapshot(self) -> int:
+        return self.log.data_bytes - self._bytes_in_snapshot
+
+    def _snapshot_soon(self) -> None:
+        if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
+            self._begin_snapshot()
+        elif self._bytes_since_snapshot and self._snapshot_timer is None and len(self.voters) == 1:
+            delay = self._second_copy_seconds + _SECOND_COPY_SECONDS_PER_TOPIC * len(self.image.topics)
+            self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
 
     def _begin_snapshot(self) -> None:
         """Write a snapshot in a thread; images are immutable, so changes need not wait for it."""
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
             self._snapshot_timer = None
-        if self._snapshot_task is not None or not self._bytes_since_snapshot:
+        if self._snapshot_task is not None or not self._bytes_since_snapshot or self._is_starting:
             return
-        self._bytes_since_snapshot = 0
-        write = partial(snapshots.write_snapshot, self.directory, self.image, timestamp_ms=self._now())
+        self._bytes_in_snapshot = self.log.data_bytes
+        write = partial(
+            snapshots.write_snapshot,
+            self.directory,
+            self.image,
+            voters=self.log.voters_at(self.image.offset),
+            timestamp_ms=self._clock.now_ms(),
+        )
         self._snapshot_task = asyncio.get_running_loop().run_in_executor(None, write)
         self._snapshot_task.add_done_callback(self._on_snapshot_done)
 
@@ -344,18 +670,19 @@ class MetadataQuorum:
         if (error := task.exception()) is not None:
             log.error("metadata snapshot could not be written", extra={"reason": str(error)})
             return
-        self._trim_log(task.result())
+        self.log.trim(task.result(), high_watermark=self.high_watermark)
 
-    def _trim_log(self, snapshot: snapshots.SnapshotId) -> None:
-        """Delete what no start needs any more: the log below the older of the two snapshots that are kept."""
-        oldest = snapshots.delete_old_snapshots(self.directory)
-        partition_log = self._log
-        partition_log.roll()
-        if oldest > partition_log.start_offset:
-            partition_log.delete_records_before(oldest)
-            partition_log.delete_old_segments(high_watermark=self.high_watermark)
-            partition_log.remove_deleted_files(at_once=True)
-        log.info("metadata snapshot written", extra={"snapshot": snapshot.file_name, "log_start_offset": oldest})
 
-    def _now(self) -> int:
-        return self._clock.now_ms()
+def _release(waiters: Sequence[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+
+
+def _ignore_result(future: "asyncio.Future[int]") -> None:
+    """Take note of an exception that no caller waits for any more."""
+    if not future.cancelled():
+        future.exception()
+
+
+__all__ = ["METADATA_TOPIC", "MetadataLostError", "MetadataQuorum", "QuorumReplica"]

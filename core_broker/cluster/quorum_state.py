@@ -34,7 +34,16 @@ def read_quorum_state(directory: Path) -> QuorumStateData | None:
         return None
     except (msgspec.DecodeError, OSError) as error:
         raise QuorumStateError(f"{path} cannot be read: {error}") from error
-    return QuorumStateData(leader_id=stored.leader_id, leader_epoch=stored.leader_epoch, voted_id=stored.voted_id)
+    try:
+        voted_directory = base64.urlsafe_b64decode(stored.voted_directory_id + "==") or ZERO_UUID
+    except ValueError as error:
+        raise QuorumStateError(f"{path} cannot be read: votedDirectoryId is not an id") from error
+    return QuorumStateData(
+        leader_id=stored.leader_id,
+        leader_epoch=stored.leader_epoch,
+        voted_id=stored.voted_id,
+        voted_directory_id=voted_directory,
+    )
 
 
 def write_quorum_state(directory: Path, state: QuorumStateData) -> None:

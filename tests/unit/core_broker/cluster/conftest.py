@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core_broker.cluster.controller import Controller
+from core_broker.cluster.controller.controller import Controller
 from core_broker.cluster.endpoints import AdvertisedEndpoints
 from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.cluster.registration_request import registration_request
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
 
@@ -33,5 +34,12 @@ async def quorum(tmp_path: Path, clock: ManualClock, settings: BrokerSettings) -
 @pytest.fixture
 async def controller(quorum: MetadataQuorum, clock: ManualClock, settings: BrokerSettings) -> Controller:
     controller = Controller(quorum, settings, clock)
-    await controller.register_broker(AdvertisedEndpoints.of([Listener("PLAINTEXT", "", 9092)], settings))
+    request = registration_request(
+        settings,
+        AdvertisedEndpoints.of([Listener("PLAINTEXT", "", 9092)], settings),
+        cluster_id="test-cluster",
+        incarnation_id=b"a" * 16,
+        log_dirs=[b"d" * 16],
+    )
+    await controller.register_broker(request, unfence=True)
     return controller

@@ -58,6 +58,8 @@ def test_below_the_minimum_nothing_becomes_readable(partition: Partition) -> Non
     partition.append(batch(), acks_all=False)
     assert (partition.log.end_offset, partition.high_watermark) == (1, 0)
     partition.update(msgspec.structs.replace(IMAGE, isr=(1, 2), partition_epoch=10))
+    assert partition.high_watermark == 0, "broker 2 has not fetched the record yet"
+    partition.follower_fetched(2, 1, log_start=0, broker_epoch=-1)
     assert partition.high_watermark == 1
 
 
@@ -85,18 +87,19 @@ async def test_waiting_for_a_commit_ends_with_it_or_with_the_time(partition: Par
     waiting = asyncio.create_task(partition.wait_committed(0, timeout_ms=10_000))
     await asyncio.sleep(0)
     partition.update(msgspec.structs.replace(IMAGE, isr=(1, 2)))
+    partition.follower_fetched(2, 1, log_start=0, broker_epoch=-1)
     await asyncio.wait_for(waiting, 10)
 
 
-async def test_whoever_waits_is_told_when_the_partition_goes(partition: Partition) -> None:
+async def test_writes_that_wait_fail_when_the_partition_is_removed(partition: Partition) -> None:
     partition.configure(TopicSettings(min_insync_replicas=2))
     partition.append(batch(), acks_all=False)
     waiting = asyncio.create_task(partition.wait_committed(0, timeout_ms=10_000))
     await asyncio.sleep(0)
     partition.retire()
-    with pytest.raises(BrokerError) as told:
+    with pytest.raises(BrokerError) as failed:
         await waiting
-    assert told.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert failed.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
     with pytest.raises(BrokerError):
         await partition.append_buffer(batch())
 
@@ -132,3 +135,102 @@ def test_an_announced_epoch_reaches_the_disk_with_its_first_batch(partition: Par
     assert not checkpoint.exists()
     partition.append(batch(), acks_all=True)
     assert checkpoint.read_text().splitlines() == ["0", "1", "5 0"]
+
+
+# --- several replicas -------------------------------------------------------------------------------------------------
+
+FOLLOWER = msgspec.structs.replace(IMAGE, leader_id=2, leader_epoch=6, partition_epoch=10)
+IN_SYNC = msgspec.structs.replace(IMAGE, isr=(1, 2), partition_epoch=10)
+
+
+def reopened(partition: Partition, image: PartitionImage, *, high_watermark: int) -> Partition:
+    return Partition(
+        partition.log,
+        image,
+        topic_id=bytes(16),
+        local_id=LOCAL_ID,
+        clock=partition.clock,
+        traffic=TopicTraffic(),
+        high_watermark=high_watermark,
+    )
+
+
+@pytest.mark.parametrize(("checkpoint", "expected"), [(0, 1), (2, 2), (9, 3), (-1, 1)])
+def test_kafka_3978_the_high_watermark_begins_at_the_checkpoint_within_the_log(
+    partition: Partition, checkpoint: int, expected: int
+) -> None:
+    partition.append(batch(3), acks_all=True)
+    partition.delete_records_before(1)
+    for image in (FOLLOWER, IN_SYNC):
+        assert reopened(partition, image, high_watermark=checkpoint).high_watermark == expected
+
+
+def test_with_one_replica_everything_in_the_log_is_committed(partition: Partition) -> None:
+    partition.append(batch(3), acks_all=True)
+    alone = msgspec.structs.replace(IMAGE, replicas=(1,))
+    assert reopened(partition, alone, high_watermark=0).high_watermark == 3
+
+
+def test_kafka_7415_a_new_leader_knows_the_start_of_its_epoch_before_it_appends(partition: Partition) -> None:
+    partition.append(batch(2), acks_all=True)
+    partition.update(msgspec.structs.replace(IMAGE, leader_epoch=7, partition_epoch=11))
+    assert partition.epoch_start == 2
+    assert partition.end_offset_for_epoch(7) == (7, 2)
+    assert partition.end_offset_for_epoch(5) == (5, 2)
+
+
+async def test_a_write_of_an_earlier_leadership_is_not_acknowledged_by_the_next(partition: Partition) -> None:
+    partition.append(batch(), acks_all=True)
+    partition.update(FOLLOWER)
+    partition.update(msgspec.structs.replace(IMAGE, leader_epoch=7, partition_epoch=11))
+    assert partition.is_committed(0)
+    with pytest.raises(BrokerError) as failed:
+        await partition.wait_committed(0, timeout_ms=1000, leader_epoch=5)
+    assert failed.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_follower_takes_no_appends(partition: Partition) -> None:
+    partition.update(FOLLOWER)
+    with pytest.raises(BrokerError) as refused:
+        partition.append(batch(), acks_all=False)
+    assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_producer_learns_that_too_few_replicas_are_left_after_the_append(partition: Partition) -> None:
+    partition.configure(TopicSettings(min_insync_replicas=2))
+    partition.update(IN_SYNC)
+    partition.append(batch(), acks_all=True)
+    partition.follower_fetched(2, 1, log_start=0, broker_epoch=-1)
+    partition.check_min_isr_after_append()
+    partition.update(msgspec.structs.replace(IMAGE, isr=(1,), partition_epoch=11))
+    with pytest.raises(BrokerError) as refused:
+        partition.check_min_isr_after_append()
+    assert refused.value.code is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def test_kafka_13091_the_answer_of_the_controller_raises_the_high_watermark(partition: Partition) -> None:
+    partition.update(IN_SYNC)
+    partition.append(batch(), acks_all=True)
+    clock = partition.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(60_000)
+    partition.check_isr()
+    assert partition.replication is not None
+    proposal = partition.replication.proposal
+    assert proposal is not None
+    assert (proposal.isr, partition.high_watermark) == ((1,), 0)
+    partition.isr_answered(proposal, ErrorCode.NONE, msgspec.structs.replace(IN_SYNC, isr=(1,), partition_epoch=11))
+    assert (partition.isr, partition.high_watermark) == ((1,), 1)
+    partition.update(IN_SYNC)
+    assert partition.isr == (1,), "the metadata log is behind the answer"
+
+
+def test_a_follower_keeps_the_high_watermark_of_the_leader_before(partition: Partition) -> None:
+    partition.update(FOLLOWER)
+    records = build_batch([Record(timestamp=NOW_MS, value=b"v")] * 3)
+    partition.replicate(bytes(records), high_watermark=2, log_start=0)
+    assert partition.high_watermark == 2
+    partition.replicate(b"", high_watermark=1, log_start=0)
+    assert partition.high_watermark == 2
+    partition.replicate(b"", high_watermark=9, log_start=1)
+    assert (partition.high_watermark, partition.log.start_offset) == (3, 1)

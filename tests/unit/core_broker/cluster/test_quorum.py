@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core_broker.cluster.metadata import MetadataImage
+from core_broker.cluster.metadata_log import MetadataLog
 from core_broker.cluster.quorum import MetadataLostError, MetadataQuorum
 from core_broker.cluster.snapshots import list_snapshots
 from core_broker.errors import BrokerError, ErrorCode
@@ -15,6 +16,7 @@ from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.records import Record, build_batch, control_type, read_records
 from core_broker.protocol.stored.control import LeaderChangeMessage
 from core_broker.protocol.stored.metadata import ConfigRecord, ProducerIdsRecord, TopicRecord
+from core_broker.raft.voters import VoterSet
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
 
@@ -47,7 +49,8 @@ async def test_a_record_is_visible_once_append_returns(tmp_path: Path) -> None:
     quorum = started(tmp_path)
     offset = await quorum.append([topic(1), topic(2)])
     assert list(quorum.image.topics) == ["topic-1", "topic-2"]
-    assert (offset, quorum.committed_offset, quorum.high_watermark) == (1, 2, 3)
+    # Before them: LeaderChange, KRaftVersion, Voters.
+    assert (offset, quorum.committed_offset, quorum.high_watermark) == (3, 4, 5)
     await quorum.close()
 
 
@@ -75,14 +78,14 @@ async def test_each_start_begins_a_new_epoch_with_a_leader_change(tmp_path: Path
     quorum = await restarted(quorum)
     assert quorum.leader_epoch == 2
     log = PartitionLog.open(
-        quorum.directory, topic="m", partition=0, settings=quorum._log.settings, clock=ManualClock()
+        quorum.directory, topic="m", partition=0, settings=quorum.log.log.settings, clock=ManualClock()
     )
     (header, batch) = list(log.read_batches(0, 100))[-1]
     (record,) = read_records(batch, header)
     assert header.is_control
     assert header.leader_epoch == 2
     assert control_type(record) == 2
-    assert decode(LeaderChangeMessage, 0, record.value or b"").leader_id == 5
+    assert decode(LeaderChangeMessage, 1, record.value or b"").leader_id == 5
     await quorum.close()
 
 
@@ -92,7 +95,7 @@ async def test_the_vote_file_is_kafkas_json(tmp_path: Path) -> None:
     assert stored == {
         "leaderId": 5,
         "leaderEpoch": 1,
-        "votedId": -1,
+        "votedId": 5,
         "votedDirectoryId": "A" * 22,
         "data_version": 1,
     }
@@ -109,7 +112,7 @@ async def test_a_torn_tail_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
     quorum = started(tmp_path)
     await quorum.append([topic(1)])
     with log_files(quorum)[-1].open("ab") as file:
-        file.truncate(quorum._log.size_bytes)
+        file.truncate(quorum.log.log.size_bytes)
     with log_files(quorum)[-1].open("ab") as file:
         file.write(b"\0\0\0\0\0\0\0\7half a batch")
     again = started(tmp_path)
@@ -117,6 +120,35 @@ async def test_a_torn_tail_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
     await again.append([topic(2)])
     assert len(again.image.topics) == 2
     await again.close()
+
+
+async def test_a_sync_that_covers_later_records_commits_them_too(tmp_path: Path) -> None:
+    quorum = started(tmp_path)
+    with quorum.log.log._flush_lock:  # the first sync waits, and then finds the records of both
+        first, second = quorum.propose([topic(1)]), quorum.propose([topic(2)])
+    async with asyncio.timeout(60):
+        await asyncio.gather(first, second)
+    await quorum.close()
+
+
+async def test_records_that_a_killed_process_left_behind_are_synced_before_they_count(tmp_path: Path) -> None:
+    quorum = started(tmp_path)
+    quorum.log.append(quorum.leader_epoch, [topic(1)])  # written, but not synced
+    assert quorum.log.log.recovery_point < quorum.end_offset
+    again = make(tmp_path)
+    settings = BrokerSettings(node_id=5)
+    log = MetadataLog(
+        again.directory,
+        cluster_id="c",
+        local=again.local,
+        initial_voters=VoterSet([again.local]),
+        is_static=False,
+        settings=settings,
+        clock=ManualClock(1_000),
+    )
+    log.open()
+    assert log.log.recovery_point == log.end_offset == quorum.end_offset
+    log.close()
 
 
 async def test_listeners_hear_of_each_batch_in_order_with_the_image_that_contains_it(tmp_path: Path) -> None:
@@ -178,12 +210,12 @@ async def test_a_clean_stop_leaves_a_snapshot_from_which_the_next_start_goes_on(
     quorum = started(tmp_path)
     await quorum.append([topic(1)])
     await quorum.close()
-    assert list_snapshots(quorum.directory) == [(2, 1)]
+    assert list_snapshots(quorum.directory) == [(4, 1)]
     for path in log_files(quorum):
         path.unlink()
     again = started(tmp_path)
     assert list(again.image.topics) == ["topic-1"]
-    assert (await again.append([topic(2)])) == 3
+    assert (await again.append([topic(2)])) == 5
     assert list((await restarted(again)).image.topics) == ["topic-1", "topic-2"]
 
 
@@ -268,13 +300,13 @@ async def test_a_snapshot_follows_a_change_without_a_stop(tmp_path: Path) -> Non
         if list_snapshots(quorum.directory):
             break
         await asyncio.sleep(0.01)
-    assert list_snapshots(quorum.directory) == [(2, 1)]
+    assert list_snapshots(quorum.directory) == [(4, 1)]
     await quorum.close()
 
 
 async def test_a_record_from_an_unknown_future_version_stops_the_start_and_is_named(tmp_path: Path) -> None:
     quorum = started(tmp_path)
     future = build_batch([Record(timestamp=1, value=b"\x01\x02\x63")])
-    quorum._log.append(future, leader_epoch=1, origin=Origin.COORDINATOR)
-    with pytest.raises(MetadataLostError, match="records 1 to 1 cannot be read: TopicRecord has version 99"):
+    quorum.log.log.append(future, leader_epoch=1, origin=Origin.COORDINATOR)
+    with pytest.raises(MetadataLostError, match="records 3 to 3 cannot be read: TopicRecord has version 99"):
         make(tmp_path).start()

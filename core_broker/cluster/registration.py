@@ -1,0 +1,156 @@
+"""This broker's registration with the active controller, and the heartbeats that keep it (KIP-631).
+
+The life of a broker: it registers, which gives it an epoch; it replays the metadata log up to its registration; it asks
+to be unfenced, and then serves clients; before it stops, it asks for its leaders to be moved.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from core_broker.cluster.controller.controller import Controller
+from core_broker.cluster.controller_channel import ControllerChannel
+from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.registration_request import registration_request
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from core_broker.settings import BrokerSettings
+
+log = logging.getLogger(__name__)
+
+_STARTING_INTERVAL_SECONDS: Final = 0.01
+_STOPPING_INTERVAL_SECONDS: Final = 0.05
+_SHUTDOWN_SECONDS: Final = 30.0
+"""How long a stop waits until the controller has moved the leaders; then the broker stops all the same."""
+
+
+class BrokerRegistration:
+    """The registration of one run of this broker."""
+
+    def __init__(
+        self,
+        channel: ControllerChannel,
+        *,
+        settings: BrokerSettings,
+        cluster_id: str,
+        endpoints: AdvertisedEndpoints,
+        log_dirs: Sequence[bytes],
+        previous_epoch: int,
+        applied_offset: Callable[[], int],
+    ) -> None:
+        """`previous_epoch` is that of a run that ended cleanly, else -1; `applied_offset` the last record replayed."""
+        self.epoch = -1
+        """The broker epoch; -1 before the registration."""
+        self._channel = channel
+        self._settings = settings
+        self._cluster_id = cluster_id
+        self._endpoints = endpoints
+        self._log_dirs = log_dirs
+        self._previous_epoch = previous_epoch
+        self._applied_offset = applied_offset
+
+    async def register_with(self, controller: Controller) -> None:
+        """Register with the controller of this very process, if there is no other broker; it is unfenced at once.
+
+        Its partitions have no other leader, so after a clean stop they keep it, and nothing is written about them.
+        """
+        self.epoch = await controller.register_broker(self._request(), unfence=True)
+
+    def _request(self) -> BrokerRegistrationRequest:
+        return registration_request(
+            self._settings,
+            self._endpoints,
+            cluster_id=self._cluster_id,
+            incarnation_id=os.urandom(16),
+            log_dirs=self._log_dirs,
+            previous_epoch=self._previous_epoch,
+        )
+
+    async def register(self) -> None:
+        """Register, and try again until the controller accepts it. Raises BrokerError when the time is up."""
+        request = self._request()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._settings.initial_broker_registration_timeout_ms / 1000
+        while True:
+            code = ErrorCode.REQUEST_TIMED_OUT
+            try:
+                response = await self._channel.call(request, timeout_seconds=max(deadline - loop.time(), 0.001))
+                assert isinstance(response, BrokerRegistrationResponse)
+                code = ErrorCode(response.error_code)
+                if code is ErrorCode.NONE:
+                    self.epoch = response.broker_epoch
+                    log.info("broker registered", extra={"broker_epoch": self.epoch})
+                    return
+            except BrokerError as error:
+                code = error.code
+            if loop.time() >= deadline:
+                raise BrokerError(code, f"the controller did not accept this broker's registration: {code.name}")
+            log.warning("registration was refused, trying again", extra={"error": code.name})
+            interval = self._settings.broker_heartbeat_interval_ms / 1000
+            await asyncio.sleep(min(interval, max(deadline - loop.time(), 0)))
+
+    async def wait_until_caught_up(self) -> None:
+        """Return once this broker has replayed the metadata log up to its registration."""
+        await self._repeat(_STARTING_INTERVAL_SECONDS, lambda response: response.is_caught_up, want_fence=True)
+
+    async def wait_until_unfenced(self) -> None:
+        """Return once the controller lets this broker serve clients."""
+        await self._repeat(_STARTING_INTERVAL_SECONDS, lambda response: not response.is_fenced)
+
+    async def run(self) -> None:
+        """Send heartbeats until cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.broker_heartbeat_interval_ms / 1000)
+            await self._heartbeat()
+
+    async def shut_down(self) -> None:
+        """Return once the controller has moved this broker's leaders, or the time is up."""
+        try:
+            async with asyncio.timeout(_SHUTDOWN_SECONDS):
+                await self._repeat(
+                    _STOPPING_INTERVAL_SECONDS, lambda response: response.should_shut_down, want_shut_down=True
+                )
+        except TimeoutError:
+            log.warning("stopping although this broker still leads partitions")
+
+    async def _repeat(
+        self,
+        interval_seconds: float,
+        is_enough: Callable[[BrokerHeartbeatResponse], bool],
+        *,
+        want_fence: bool = False,
+        want_shut_down: bool = False,
+    ) -> None:
+        """Send heartbeats until a response is as wanted."""
+        while True:
+            response = await self._heartbeat(want_fence=want_fence, want_shut_down=want_shut_down)
+            if response is not None and is_enough(response):
+                return
+            await asyncio.sleep(interval_seconds)
+
+    async def _heartbeat(
+        self, *, want_fence: bool = False, want_shut_down: bool = False
+    ) -> BrokerHeartbeatResponse | None:
+        """Send a heartbeat; None if it failed."""
+        request = BrokerHeartbeatRequest(
+            broker_id=self._settings.node_id,
+            broker_epoch=self.epoch,
+            current_metadata_offset=self._applied_offset(),
+            want_fence=want_fence,
+            want_shut_down=want_shut_down,
+        )
+        try:
+            # As long as half a session: after that there is time for another one.
+            timeout_seconds = self._settings.broker_session_timeout_ms / 2000
+            response = await self._channel.call(request, timeout_seconds=timeout_seconds)
+        except BrokerError as error:
+            log.warning("heartbeat failed", extra={"error": error.code.name, "reason": error.message})
+            return None
+        assert isinstance(response, BrokerHeartbeatResponse)
+        if response.error_code:
+            log.warning("heartbeat was refused", extra={"error": ErrorCode(response.error_code).name})
+            return None
+        return response
