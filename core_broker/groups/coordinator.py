@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
+from core_broker.cluster.led_partition import NotCommittedError
 from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.background import Background
@@ -105,8 +106,8 @@ class GroupCoordinator:
             timeout_ms=self.settings.offsets_commit_timeout_ms,
         )
         self._shards[partition_index] = shard
-        if shard.partition.log.end_offset == shard.partition.log.start_offset:
-            self._loader(shard).run_now()
+        if shard.led.is_empty:
+            self._loader(shard).finish()
         else:
             self._background.start(lambda: self._load(shard))
 
@@ -115,7 +116,7 @@ class GroupCoordinator:
         shard = self._shards.pop(partition_index, None)
         if shard is None:
             return
-        shard.state = ShardState.RESIGNED
+        shard.resign()
         for group in shard.groups.values():
             if isinstance(group, ClassicGroup):
                 self.classic.reject_waiting(shard, group, ErrorCode.NOT_COORDINATOR)
@@ -130,7 +131,11 @@ class GroupCoordinator:
     async def _load(self, shard: Shard) -> None:
         if shard.state is not ShardState.LOADING:
             return
-        await self._loader(shard).run()
+        try:
+            await self._loader(shard).run()
+        except BrokerError as error:
+            log.info("load of groups stopped", extra={"partition": shard.partition_index, "reason": error.message})
+            return
         for group in shard.groups.values():
             self.arm(shard, group)
         log.info("groups loaded", extra={"partition": shard.partition_index, "groups": len(shard.groups)})
@@ -155,6 +160,7 @@ class GroupCoordinator:
             raise BrokerError(ErrorCode.NOT_COORDINATOR)
         if shard.state is not ShardState.READY:
             raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        shard.apply_committed()
         return shard
 
     def partition_of(self, group_id: str) -> int:
@@ -180,7 +186,10 @@ class GroupCoordinator:
 
     def loaded_shards(self) -> Iterable[Shard]:
         """All shards that are ready."""
-        return [shard for shard in self._shards.values() if shard.state is ShardState.READY]
+        ready = [shard for shard in self._shards.values() if shard.state is ShardState.READY]
+        for shard in ready:
+            shard.apply_committed()
+        return ready
 
     @property
     def is_loading(self) -> bool:
@@ -203,6 +212,8 @@ class GroupCoordinator:
         tombstones: list[StoredRecord] = [(offset_key(group_id, topic, index), None) for topic, index, _ in removed]
         try:
             await shard.write(tombstones + group.tombstones())
+        except NotCommittedError:
+            raise  # the group is deleted as soon as the records are committed; until then it is hidden
         except BrokerError:
             shard.groups.setdefault(group_id, group)
             for topic, index, committed in removed:
@@ -210,12 +221,17 @@ class GroupCoordinator:
             raise
         log.info("group deleted", extra={"group": group_id, "offsets": len(removed)})
 
-    def complete_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
-        """A transaction's marker was appended to `__consumer_offsets`: commit or drop its pending offsets."""
+    def complete_transaction(self, partition_index: int, producer_id: int, *, commit: bool, log_offset: int) -> None:
+        """A marker was appended to `__consumer_offsets`: commit or drop the pending offsets once it is committed.
+
+        To be called before anything else is appended.
+        """
         shard = self._shards.get(partition_index)
         # A shard that is loading reads the marker from the log.
         if shard is not None and shard.state is ShardState.READY:
-            shard.offsets.complete(producer_id, commit=commit)
+            shard.apply_committed()
+            complete = shard.offsets.complete
+            shard.when_committed(log_offset, lambda _: complete(producer_id, commit=commit))
 
     def on_topics_deleted(self, names: Iterable[str]) -> None:
         """Remove the offsets of deleted topics in the background."""
@@ -251,6 +267,8 @@ class GroupCoordinator:
     async def _on_consumer_deadline(self, shard: Shard, group: ConsumerGroup) -> None:
         try:
             await self.consumer_groups.on_deadline(shard, group)
+        except BrokerError as error:
+            log.warning("expired members not removed yet", extra={"group_id": group.group_id, "error": error.code.name})
         finally:
             self.arm(shard, group)
 

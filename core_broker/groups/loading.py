@@ -1,12 +1,12 @@
 """Loads a shard by reading its partition from the start, as a new coordinator does.
 
-Offsets written in a transaction take effect when its commit marker is read; those of an aborted one never do.
+Offsets written in a transaction take effect when its commit marker is read; those of an aborted one never do. The load
+ends when all that earlier leaders wrote is committed: until then the records could still be lost, and no client may see
+them. Kafka loads to the end of the log instead and serves reads from what is committed.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable
 
 from core_broker.groups.classic_group import ClassicGroup
 from core_broker.groups.consumer_groups import ConsumerGroups
@@ -17,9 +17,6 @@ from core_broker.protocol.records import BatchHeader, Record, read_end_marker, r
 from core_broker.protocol.stored import groups as stored
 
 log = logging.getLogger(__name__)
-
-_BATCHES_PER_TURN: Final = 200
-"""How much is read before yielding to other work of the broker."""
 
 
 class Loader:
@@ -33,30 +30,10 @@ class Loader:
         self._consumer_groups = consumer_groups
 
     async def run(self) -> None:
-        """Read everything, yielding in between; stops early if the broker resigns from the shard."""
-        batches = self._batches()
-        while self._shard.state is ShardState.LOADING:
-            for _ in range(_BATCHES_PER_TURN):
-                found = next(batches, None)
-                if found is None:
-                    self._finish()
-                    return
-                self._replay_batch(*found)
-            await asyncio.sleep(0)
-
-    def run_now(self) -> None:
-        """Read everything in one go: for partitions known to be small."""
-        for header, buffer in self._batches():
+        """Read all that is committed; raises NOT_LEADER_OR_FOLLOWER if the broker resigns from the shard meanwhile."""
+        async for header, buffer in self._shard.led.committed_batches():
             self._replay_batch(header, buffer)
-        self._finish()
-
-    def _batches(self) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """All batches, including those appended in the meantime: transaction markers are written while loading."""
-        partition_log = self._shard.partition.log
-        start, end = partition_log.start_offset, partition_log.end_offset
-        while start < end:
-            yield from partition_log.read_batches(start, end)
-            start, end = end, partition_log.end_offset
+        self.finish()
 
     def _replay_batch(self, header: BatchHeader, buffer: memoryview) -> None:
         records = read_records(buffer, header)
@@ -100,7 +77,8 @@ class Loader:
             case key, value:
                 self._consumer_groups.replay(self._shard, key, value)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Let the shard serve requests: everything is read, or there was nothing to read."""
         shard = self._shard
         for group_id in shard.offsets.known_group_ids():
             if group_id not in shard.groups:

@@ -1,10 +1,11 @@
 """Serves the offset APIs: plain and transactional commits, fetches and deletions, for groups of either kind."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
+from core_broker.cluster.led_partition import NotCommittedError
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
 from core_broker.groups.group import Group, StoredRecord
@@ -73,13 +74,7 @@ class OffsetCommits:
             return
         group_id = committer.group_id
         records = [offset_record(group_id, topic, partition, committed) for topic, partition, committed in offsets]
-        try:
-            log_offset = await shard.write(records)
-        except asyncio.CancelledError:
-            # The client has disconnected, but the records are in the log, so memory must match it.
-            self._apply(shard, group_id, offsets, None)
-            raise
-        self._apply(shard, group_id, offsets, log_offset)
+        await shard.write(records, then=partial(self._apply, shard, group_id, offsets))
 
     async def commit_in_transaction(
         self,
@@ -104,10 +99,11 @@ class OffsetCommits:
             log_offset = await shard.write_transactional(
                 records, producer_id=producer_id, producer_epoch=producer.producer_epoch
             )
-        except BrokerError as error:
-            if error.code is not ErrorCode.COORDINATOR_NOT_AVAILABLE:  # then the records may be in the log after all
-                for topic, partition, _ in offsets:
-                    shard.offsets.remove_pending(producer_id, group_id, topic, partition)
+        except NotCommittedError:
+            raise  # the records are in the log, and the marker decides about them if they are committed
+        except BrokerError:
+            for topic, partition, _ in offsets:
+                shard.offsets.remove_pending(producer_id, group_id, topic, partition)
             raise
         for position, (topic, partition, _) in enumerate(offsets):
             shard.offsets.set_log_offset(producer_id, group_id, topic, partition, log_offset + position)
@@ -142,13 +138,8 @@ class OffsetCommits:
             raise BrokerError(code) from error
 
     @staticmethod
-    def _apply(shard: Shard, group_id: str, offsets: Sequence[OffsetToCommit], log_offset: int | None) -> None:
-        for position, (topic, partition, committed) in enumerate(offsets):
-            if log_offset is None:
-                known = shard.offsets.get(group_id, topic, partition)
-                written_at = known.log_offset if known is not None else committed.log_offset
-            else:
-                written_at = log_offset + position
+    def _apply(shard: Shard, group_id: str, offsets: Sequence[OffsetToCommit], log_offset: int) -> None:
+        for written_at, (topic, partition, committed) in enumerate(offsets, log_offset):
             shard.offsets.put(group_id, topic, partition, msgspec.structs.replace(committed, log_offset=written_at))
 
     # --- fetch -------------------------------------------------------------------------------------------------------
@@ -171,21 +162,21 @@ class OffsetCommits:
             raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND)
         if isinstance(group, ClassicGroup) and not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
             raise BrokerError(ErrorCode.NON_EMPTY_GROUP)
-        errors = []
-        tombstones: list[StoredRecord] = []
-        for topic, partition in partitions:
-            if group.is_subscribed_to(topic):
-                errors.append(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
-                continue
-            errors.append(ErrorCode.NONE)
-            if shard.offsets.get(group_id, topic, partition) is not None:
-                tombstones.append((offset_key(group_id, topic, partition), None))
-        if tombstones:
-            await shard.write(tombstones)
-        for (topic, partition), error in zip(partitions, errors, strict=True):
-            if error is ErrorCode.NONE:
+        is_subscribed = [group.is_subscribed_to(topic) for topic, _ in partitions]
+        deleted = [
+            (topic, partition)
+            for (topic, partition), subscribed in zip(partitions, is_subscribed, strict=True)
+            if not subscribed and shard.offsets.get(group_id, topic, partition) is not None
+        ]
+
+        def remove(_log_offset: int) -> None:
+            for topic, partition in deleted:
                 shard.offsets.remove(group_id, topic, partition)
-        return errors
+
+        if deleted:
+            tombstones: list[StoredRecord] = [(offset_key(group_id, *at), None) for at in deleted]
+            await shard.write(tombstones, then=remove)
+        return [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if each else ErrorCode.NONE for each in is_subscribed]
 
 
 class GroupOffsets:

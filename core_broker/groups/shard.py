@@ -1,9 +1,11 @@
 """One partition of `__consumer_offsets` that this broker coordinates: its groups, their offsets, writes to the log."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, Protocol
 
+from core_broker.cluster.led_partition import LedPartition
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.classic_group import ClassicGroup
@@ -26,6 +28,10 @@ _COORDINATOR_ERRORS: Final = {
 """The coordinator's error for a client if the partition rejects a write."""
 
 
+Effect = Callable[[int], object]
+"""What the commit of a batch changes in memory; gets the first offset of the batch."""
+
+
 class ShardState(Enum):
     """Whether a shard can serve requests."""
 
@@ -35,35 +41,43 @@ class ShardState(Enum):
 
 
 class Shard:
-    """The groups of one partition. Only `write*` do I/O; they append before they first suspend."""
+    """The groups of one partition during one leader epoch. Only `write*` do I/O; they append before they first suspend.
+
+    A shard that has resigned is never used again: its requests may still change it, but not the one that is loaded for
+    the next epoch.
+    """
 
     def __init__(
         self, partition_index: int, leader_epoch: int, partition: Partition, *, clock: Clock, timeout_ms: int
     ) -> None:
         self.partition_index = partition_index
         self.leader_epoch = leader_epoch
-        self.partition = partition
         self.state = ShardState.LOADING
+        self.led = LedPartition(partition, leader_epoch)
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
         self._clock = clock
         self._timeout_ms = timeout_ms
+        self._uncommitted: deque[tuple[int, Effect]] = deque()
 
-    async def write(self, records: Sequence[StoredRecord]) -> int:
-        """Append as one batch and wait until it is committed; returns the first offset."""
-        self._check_not_resigned()
+    def resign(self) -> None:
+        """Serve no more requests; those that wait for a write get NOT_COORDINATOR."""
+        self.state = ShardState.RESIGNED
+        self.led.release()
+
+    async def write(self, records: Sequence[StoredRecord], *, then: Effect | None = None) -> int:
+        """Append as one batch and wait until it is committed; returns the first offset.
+
+        `then` gets that offset as soon as the batch is committed, even if the caller no longer waits for it: so memory
+        never shows what can still be lost, and always follows the log.
+        """
         now_ms = self._clock.now_ms()
-        batch = [Record(-1, now_ms, key, value) for key, value in records]
-        try:
-            return await self.partition.append_records(batch, timeout_ms=self._timeout_ms)
-        except BrokerError as error:
-            raise _coordinator_error(error) from error
+        return await self._append(build_batch([Record(-1, now_ms, key, value) for key, value in records]), then)
 
     async def write_transactional(
         self, records: Sequence[StoredRecord], *, producer_id: int, producer_epoch: int
     ) -> int:
         """Append as part of a producer's transaction; the records take effect with its commit marker."""
-        self._check_not_resigned()
         now_ms = self._clock.now_ms()
         buffer = build_batch(
             [Record(-1, now_ms, key, value) for key, value in records],
@@ -71,15 +85,29 @@ class Shard:
             producer_epoch=producer_epoch,
             is_transactional=True,
         )
-        try:
-            result = await self.partition.append_buffer(buffer, timeout_ms=self._timeout_ms)
-        except BrokerError as error:
-            raise _coordinator_error(error) from error
-        return result.first_offset
+        return await self._append(buffer, None)
 
-    def _check_not_resigned(self) -> None:
-        if self.state is ShardState.RESIGNED:
-            raise BrokerError(ErrorCode.NOT_COORDINATOR)
+    async def _append(self, buffer: bytearray, then: Effect | None) -> int:
+        try:
+            appended = self.led.append(buffer)
+            if then is not None:
+                self.when_committed(appended.first_offset, then)
+            await self.led.wait_committed(appended, timeout_ms=self._timeout_ms)
+        except BrokerError as error:
+            # The kind of the error says whether the batch is in the log.
+            raise type(error)(_COORDINATOR_ERRORS.get(error.code, error.code), error.message) from error
+        self.apply_committed()
+        return appended.first_offset
+
+    def when_committed(self, offset: int, then: Effect) -> None:
+        """Call `then` with the offset as soon as the record at that offset is committed; records come in order."""
+        self._uncommitted.append((offset, then))
+
+    def apply_committed(self) -> None:
+        """Let the writes take effect that are committed by now, in the order of the log."""
+        while self._uncommitted and self._uncommitted[0][0] < self.led.partition.high_watermark:
+            first_offset, then = self._uncommitted.popleft()
+            then(first_offset)
 
 
 class ShardOwner(Protocol):
@@ -99,7 +127,3 @@ class ShardOwner(Protocol):
 
     def reject_waiting(self, shard: Shard, group: ClassicGroup, error: ErrorCode) -> None:
         """Answer the requests that wait in a classic group with an error."""
-
-
-def _coordinator_error(error: BrokerError) -> BrokerError:
-    return BrokerError(_COORDINATOR_ERRORS.get(error.code, error.code), error.message)

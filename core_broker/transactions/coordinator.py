@@ -56,7 +56,6 @@ class TransactionCoordinator:
         completion_wait_ms: int = COMPLETION_WAIT_MS,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.write_marker = write_marker
         self._settings = settings
         self._clock = clock
         self._producer_ids = producer_ids
@@ -99,10 +98,15 @@ class TransactionCoordinator:
     def resign(self, partition_index: int) -> None:
         """Drop a partition whose transactional ids have another coordinator now."""
         self._state.release(partition_index)
+        # Their time-outs are the next coordinator's, which begins them again when it loads the partition.
         self._open = {key: entry for key, entry in self._open.items() if entry.owner.is_owned}
 
     async def _load(self, owned: OwnedPartition) -> None:
-        await self._state.load(owned)
+        try:
+            await self._state.load(owned)
+        except BrokerError as error:
+            log.info("load of transactions stopped", extra={"partition": owned.index, "reason": error.message})
+            return
         for entry in owned.entries.values():
             if entry.current.state in PREPARED:
                 self._finish_later(entry)
@@ -120,7 +124,7 @@ class TransactionCoordinator:
     ) -> Producer:
         """A producer id and epoch that fence every earlier producer of `transactional_id`; raises BrokerError."""
         if transactional_id is None:
-            return Producer(await self._producer_ids.next(), 0)
+            return Producer(await self._next_producer_id(), 0)
         _check_transactional_id(transactional_id)
         longest = self._settings.transaction_max_timeout_ms
         if not 0 < timeout_ms <= longest:
@@ -131,7 +135,7 @@ class TransactionCoordinator:
         for _ in range(_INIT_TRIES):
             entry = self._state.find(transactional_id)
             if entry is None:
-                producer_id = await self._producer_ids.next()
+                producer_id = await self._next_producer_id()
                 now_ms = self._clock.now_ms()
                 entry = self._state.create(
                     machine.create(transactional_id, producer_id, timeout_ms=timeout_ms, now_ms=now_ms)
@@ -169,7 +173,13 @@ class TransactionCoordinator:
 
     async def _new_producer_id_if_exhausted(self, entry: Entry) -> int:
         """Called before the decision, because the coordinator must not await between a decision and its append."""
-        return await self._producer_ids.next() if entry.current.is_epoch_exhausted else NO_PRODUCER_ID
+        return await self._next_producer_id() if entry.current.is_epoch_exhausted else NO_PRODUCER_ID
+
+    async def _next_producer_id(self) -> int:
+        producer_id = await self._producer_ids.next()
+        if self._producer_ids.should_prefetch:
+            self._jobs.start(self._producer_ids.prefetch)
+        return producer_id
 
     # -- partitions ----------------------------------------------------------------------------------------------------
 
@@ -181,9 +191,15 @@ class TransactionCoordinator:
         *,
         client_version: int,
     ) -> None:
-        """Add partitions to the transaction, which is begun if necessary; raises BrokerError."""
+        """Add partitions to the transaction, which is begun if necessary; raises BrokerError.
+
+        With TRANSACTION_V2, a broker adds the partition that a producer writes to. Then it does not wait for the end of
+        the previous transaction, whose marker would invalidate the guard that the broker holds on the partition: the
+        producer would get an invalid transaction instead of a retriable error.
+        """
         entry = self._find(transactional_id)
-        await self._wait_completed(entry)
+        if client_version < TRANSACTION_V2:
+            await self._wait_completed(entry)
         await self._add(entry, producer, partitions, client_version)
 
     async def _add(
@@ -249,9 +265,8 @@ class TransactionCoordinator:
         producer = Producer(producer_id, producer_epoch)
         try:
             if add:
-                # Without waiting for the previous transaction: its marker would invalidate the caller's guard on the
-                # partition, and the producer would get an invalid transaction instead of a retriable error.
-                await self._add(self._find(transactional_id), producer, ((topic, partition),), TRANSACTION_V2)
+                added = ((topic, partition),)
+                await self.add_partitions(transactional_id, producer, added, client_version=TRANSACTION_V2)
                 return ErrorCode.NONE
             code = self.verify_partitions(transactional_id, producer, ((topic, partition),))[topic, partition]
         except BrokerError as error:
@@ -347,6 +362,8 @@ class TransactionCoordinator:
 
     async def _abort(self, entry: Entry) -> None:
         late = entry.current
+        if entry.is_changing or late.state is not TransactionState.ONGOING:
+            return  # a request was faster
         fenced = machine.fence(late, server_version=self._transaction_version(), now_ms=self._clock.now_ms())
         try:
             await self._prepare(entry, fenced)

@@ -10,32 +10,36 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from core_broker.cluster.coordinators import TRANSACTIONS_TOPIC, partition_for
+from core_broker.cluster.led_partition import LedPartition
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.primitives import DecodeError
-from core_broker.protocol.records import BatchHeader, CorruptBatch, Record, iterate_records
+from core_broker.protocol.records import BatchHeader, CorruptBatch, Record, build_batch, iterate_records
 from core_broker.transactions.records import read_record, record_of, tombstone_of
 from core_broker.transactions.transaction import Transaction, TransactionState
 
 log = logging.getLogger(__name__)
 
 APPEND_TIMEOUT_MS: Final = 5000
-_BATCHES_BETWEEN_YIELDS: Final = 100
 
 
 class OwnedPartition:
-    """A partition whose transactional ids this broker coordinates."""
+    """A partition whose transactional ids this broker coordinates, during one leader epoch."""
 
-    __slots__ = ("entries", "index", "is_loading", "is_owned", "leader_epoch", "partition")
+    __slots__ = ("entries", "index", "is_loading", "leader_epoch", "led")
 
     def __init__(self, index: int, leader_epoch: int, partition: Partition) -> None:
         self.index = index
         self.leader_epoch = leader_epoch
-        self.partition = partition
+        self.led = LedPartition(partition, leader_epoch)
         self.entries: dict[str, Entry] = {}
-        self.is_loading = True
-        self.is_owned = True
+        self.is_loading = not self.led.is_empty
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether this broker is still the coordinator, in the same epoch."""
+        return self.led.is_current
 
 
 class Entry:
@@ -82,15 +86,19 @@ class StateLog:
             return None
         self.release(index)
         owned = OwnedPartition(index, leader_epoch, self._partitions.get(TRANSACTIONS_TOPIC, index))
-        owned.is_loading = owned.partition.log.end_offset > owned.partition.log.start_offset
         self._owned[index] = owned
         return owned
 
     async def load(self, owned: OwnedPartition) -> None:
-        """Load an owned partition; requests for it are rejected until then."""
-        transactions = await _read_all(owned)
-        if not owned.is_owned:
-            return
+        """Load an owned partition; requests for it are rejected until then.
+
+        Raises NOT_LEADER_OR_FOLLOWER if another broker takes over meanwhile. Only committed records count: a decision
+        that can still be lost must not be carried out.
+        """
+        transactions: dict[str, Transaction] = {}
+        async for header, buffer in owned.led.committed_batches():
+            if not header.is_control:
+                _replay(owned, header, buffer, transactions)
         for transactional_id, transaction in transactions.items():
             self._add(owned, transactional_id, Entry(transaction, owned))
         owned.is_loading = False
@@ -100,7 +108,7 @@ class StateLog:
         owned = self._owned.pop(index, None)
         if owned is None:
             return
-        owned.is_owned = False
+        owned.led.release()
         for transactional_id in owned.entries:
             self.by_id.pop(transactional_id, None)
 
@@ -175,35 +183,25 @@ class StateLog:
     async def _append(self, entry: Entry, pending: TransactionState, record: Record) -> None:
         owner = entry.owner
         # The entry may have been dropped while its request was waiting.
-        if not entry.owner.is_owned:
-            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{entry.owner.index} has a new leader")
+        if not owner.is_owned:
+            raise _new_leader(owner)
         if self.by_id.get(entry.current.transactional_id) is not entry:
             raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just expired")
         entry.pending = pending
         try:
-            await owner.partition.append_records([record], timeout_ms=APPEND_TIMEOUT_MS)
+            appended = owner.led.append(build_batch([record]))
+            await owner.led.wait_committed(appended, timeout_ms=APPEND_TIMEOUT_MS)
         except BrokerError as error:
-            raise BrokerError(_as_coordinator_error(error.code), error.message) from error
+            raise BrokerError(_COORDINATOR_ERRORS.get(error.code, error.code), error.message) from error
         finally:
             entry.pending = None
-        if not owner.is_owned:
-            # The record is in the log, but the next coordinator may have written another one already.
-            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{owner.index} has a new leader")
 
 
-async def _read_all(owned: OwnedPartition) -> dict[str, Transaction]:
-    """The last state of every transactional id in a partition; lets others run in between."""
-    transactions: dict[str, Transaction] = {}
-    source = owned.partition.log
-    batches = source.read_batches(source.start_offset, source.end_offset)
-    for count, (header, buffer) in enumerate(batches, start=1):
-        if not header.is_control:
-            _replay(owned, header, buffer, transactions)
-        if count % _BATCHES_BETWEEN_YIELDS == 0:
-            await asyncio.sleep(0)
-            if not owned.is_owned:
-                break
-    return transactions
+def _new_leader(owned: OwnedPartition) -> BrokerError:
+    return BrokerError(
+        ErrorCode.NOT_COORDINATOR,
+        f"this broker no longer leads {TRANSACTIONS_TOPIC}-{owned.index} in epoch {owned.leader_epoch}",
+    )
 
 
 def _replay(
@@ -228,24 +226,14 @@ def _replay(
         )
 
 
-_NOT_AVAILABLE: Final = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        ErrorCode.REQUEST_TIMED_OUT,
-    }
-)
-_NOT_OURS: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
-_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
-
-
-def _as_coordinator_error(code: ErrorCode) -> ErrorCode:
-    """The coordinator's error for a client if the state could not be stored."""
-    if code in _NOT_AVAILABLE:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if code in _NOT_OURS:
-        return ErrorCode.NOT_COORDINATOR
-    if code in _TOO_LARGE:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-    return code
+_COORDINATOR_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""The coordinator's error for a client if the state could not be stored."""

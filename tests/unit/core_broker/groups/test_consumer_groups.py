@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
+from core_broker.cluster.coordinators import OFFSETS_TOPIC
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.classic_group import ClassicGroup, GroupLimits
@@ -14,7 +15,7 @@ from core_broker.groups.consumer_group import ConsumerGroup
 from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.group import Group, StoredRecord
 from core_broker.groups.records import decode_record, group_key
-from core_broker.groups.shard import Shard
+from core_broker.groups.shard import Effect, Shard
 from core_broker.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -27,6 +28,7 @@ from core_broker.protocol.stored.groups import GroupMetadataValue, MemberMetadat
 from core_broker.service.clock import Clock, ManualClock
 from core_broker.settings import BrokerSettings
 from tests.support.consumer_group_world import topic_id, topics
+from tests.support.fake_partitions import FakePartition
 
 T = topic_id("t")
 
@@ -35,7 +37,7 @@ class MemoryShard(Shard):
     """A shard that keeps its log in a list."""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(0, 0, cast(Partition, None), clock=clock, timeout_ms=0)
+        super().__init__(0, 0, cast(Partition, FakePartition(OFFSETS_TOPIC, 0)), clock=clock, timeout_ms=0)
         self.batches: list[list[StoredRecord]] = []
         self.failure: BrokerError | None = None
         self.held: asyncio.Event | None = None
@@ -46,7 +48,7 @@ class MemoryShard(Shard):
         return self.held
 
     @override
-    async def write(self, records: Sequence[StoredRecord]) -> int:
+    async def write(self, records: Sequence[StoredRecord], *, then: Effect | None = None) -> int:
         self.batches.append(list(records))
         if self.held is not None:
             await self.held.wait()

@@ -39,6 +39,7 @@ async def test_group_of_a_partition_led_elsewhere_is_refused() -> None:
 async def test_group_is_refused_while_its_partition_loads(world: GroupCoordinatorWorld) -> None:
     await world.commit(5)
     fresh = world.new_coordinator()
+    world.partition_of().leader_epoch = 1
     fresh.become_leader(world.partition_of().index, 1)
     assert refusal(fresh, GROUP) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert fresh.is_loading
@@ -288,12 +289,13 @@ async def test_marker_written_while_loading_is_not_missed(world: GroupCoordinato
     for number in range(500):
         await world.commit(number, topic="many")
     fresh = world.new_coordinator()
+    partition.leader_epoch = 1
     fresh.become_leader(partition.index, 1)
     loading = asyncio.ensure_future(fresh.load_now(partition.index))
     await asyncio.sleep(0)
     assert fresh.is_loading
-    await partition.append_marker(7, 0, commit=True, coordinator_epoch=0)
-    fresh.complete_transaction(partition.index, 7, commit=True)
+    offset = await partition.append_marker(7, 0, commit=True, coordinator_epoch=0)
+    fresh.complete_transaction(partition.index, 7, commit=True, log_offset=offset)
     await loading
     found = fresh.offset_commits.fetch(GROUP).get("orders", 0)
     assert found is not None

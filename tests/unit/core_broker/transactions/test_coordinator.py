@@ -8,7 +8,7 @@ import pytest
 
 from core_broker.cluster.coordinators import partition_for
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.protocol.records import iterate_records
+from core_broker.protocol.records import build_batch, iterate_records
 from core_broker.transactions.coordinator import TransactionCoordinator
 from core_broker.transactions.records import read_record, record_of
 from core_broker.transactions.transaction import (
@@ -327,7 +327,7 @@ class TestEnd:
             transactional_id=TX, producer_id=7, producer_epoch=last.epoch, timeout_ms=TIMEOUT_MS, updated_ms=0
         )
         index = partition_for(TX, STATE_PARTITIONS)
-        await world.state.by_index[index].append_records([record_of(state, transaction_version=2)])
+        world.state.by_index[index].append(build_batch([record_of(state, transaction_version=2)]), acks_all=True)
         async with world.running() as coordinator:
             await coordinator.add_partitions(TX, last, [ORDERS], client_version=TRANSACTION_V2)
             following = await coordinator.end(TX, last, commit=True, client_version=TRANSACTION_V2)
