@@ -3,48 +3,66 @@
 import asyncio
 import logging
 import resource
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
+from typing import Final
 
-from core_broker.cluster.controller import Controller
+from core_broker.cluster.controller.controller import Controller, LeaderRebalance
+from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.joining import find_cluster_id
+from core_broker.cluster.membership import QuorumMembership
 from core_broker.cluster.metadata import MetadataImage, ResourceType
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.cluster.registration import BrokerRegistration
+from core_broker.cluster.replication.fetchers import ReplicaFetchers
+from core_broker.cluster.replication.isr_changes import IsrChanges
+from core_broker.cluster.topic_creation import TopicCreation
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
-from core_broker.handlers.table import advertised_versions
+from core_broker.handlers.table import CONTROLLER_APIS, advertised_versions
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
+from core_broker.peers.peers import Peers
 from core_broker.schema_guard.guard import SchemaGuard
+from core_broker.server.dispatch import call_handler
 from core_broker.server.metrics_page import families
 from core_broker.server.server import Server
 from core_broker.service import lifecycle, logs
 from core_broker.service.clock import Clock, SystemClock
 from core_broker.service.metrics import MetricsServer
 from core_broker.settings import BrokerSettings
+from core_broker.transactions.broker_calls import BrokerCalls
 from core_broker.transactions.coordinator import TransactionCoordinator
-from core_broker.transactions.markers import MarkerRequest
-from core_broker.transactions.producer_ids import ProducerIds
+from core_broker.transactions.marker_delivery import LocalMarkers, MarkerDelivery
+from core_broker.transactions.producer_ids import ProducerIds, allocate_from_controller
+from core_broker.transactions.verification import TransactionVerifier
 
 log = logging.getLogger(__name__)
+
+_STORAGE_CHECK_SECONDS: Final = 0.5
 
 
 def run(settings: BrokerSettings) -> int:
     """Run a broker until it is stopped by a signal; returns the exit code of the process."""
     logs.configure(level=settings.logging_level, style=settings.logging_format)
     try:
-        return lifecycle.run(broker(settings), name="broker")
+        return lifecycle.run(broker(settings), name="broker", waits_for_others=not settings.forms_cluster)
     except BrokerError as error:
         log.critical("broker cannot start", extra={"reason": error.message})
     except OSError as error:
         log.critical("broker cannot start", extra={"reason": str(error)})
+    except ExceptionGroup as errors:  # of the background work
+        failures, others = errors.split((BrokerError, OSError))
+        if failures is None or others is not None:
+            raise
+        log.critical("broker has failed", extra={"reason": str(failures.exceptions[0])})
     return 1
 
 
@@ -54,7 +72,9 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
     clock = clock or SystemClock()
     _allow_many_files()
     async with AsyncExitStack() as stack:
-        server = await _start(settings, clock, stack)
+        metrics = BrokerMetrics()
+        peers, server = Peers(client_id=f"node-{settings.node_id}"), Server(settings, metrics)
+        await start(settings, clock, stack, metrics=metrics, peers=peers, server=server)
         metrics_server = MetricsServer(
             settings.metrics_listener,
             collect=lambda: families(server.services),
@@ -67,149 +87,263 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
         yield endpoints
 
 
-async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) -> Server:
-    """Open the logs, replay the metadata, bind the ports, register the broker, and only then accept clients."""
-    metrics = BrokerMetrics()
-    logs_on_disk = LogStore(settings.log_dirs, settings, clock)
-    logs_on_disk.load()
-    stack.callback(logs_on_disk.close)
-    if logs_on_disk.cluster_id is None:
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the log directories have no cluster id")
-    metadata = MetadataQuorum(
-        Path(settings.metadata_log_dir) if settings.metadata_log_dir else logs_on_disk.directories[0].path,
-        cluster_id=logs_on_disk.cluster_id,
-        settings=settings,
-        clock=clock,
-    )
-    metadata.start()
-    stack.push_async_callback(metadata.close)
-    server = Server(settings, metrics)
-    stack.callback(server.close)
-    await server.bind()
-    partitions = Partitions(
-        local_id=settings.node_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
-    )
-    controller = Controller(metadata, settings, clock, prepare=partitions.prepare)
-    await controller.register_broker(
-        AdvertisedEndpoints.of(server.listeners, settings),
-        log_dirs=[directory.directory_id for directory in logs_on_disk.directories],
-        was_clean=logs_on_disk.was_clean,
-    )
-    groups = _group_coordinator(settings, clock, metadata, partitions)
-    transactions = _transaction_coordinator(settings, clock, metadata, controller, partitions, groups)
-    _follow_metadata(metadata, partitions, groups, transactions)
-    logs_on_disk.remove_strays({name: topic.topic_id for name, topic in metadata.image.topics.items()})
-    schema_guard = SchemaGuard(settings, clock=clock, metrics=metrics)
-    stack.push_async_callback(schema_guard.close)
-    services = Services(
-        settings=settings,
-        clock=clock,
-        metadata=metadata,
-        controller=controller,
-        partitions=partitions,
-        logs=logs_on_disk,
-        groups=groups,
-        transactions=transactions,
-        schema_guard=schema_guard,
-        fetch_sessions=FetchSessions(clock, slots_max=settings.max_incremental_fetch_session_cache_slots),
-        metrics=metrics,
-        api_versions=advertised_versions(),
-    )
-
-    def configure(image: MetadataImage) -> None:
-        """Apply the settings in effect to every part that allows changes at run time."""
-        current = broker_settings(image, settings)
-        server.configure(current)
-        groups.settings = current
-        logs_on_disk.configure(current)
-
-    metadata.subscribe(lambda image, _: configure(image))
-    configure(metadata.image)
-    await stack.enter_async_context(_running(logs_on_disk.run(), groups.run(), transactions.run(), server.run()))
-    server.start(services)
-    return server
-
-
-def _group_coordinator(
-    settings: BrokerSettings, clock: Clock, metadata: MetadataQuorum, partitions: Partitions
-) -> GroupCoordinator:
-    return GroupCoordinator(
-        settings=settings,
-        clock=clock,
-        partitions=partitions,
-        partition_count=lambda: _partition_count(metadata, OFFSETS_TOPIC, settings.offsets_topic_num_partitions),
-        topics=lambda: metadata.image.topics,
-        group_overrides=lambda group_id: metadata.image.config_of(ResourceType.GROUP, group_id),
-    )
-
-
-def _transaction_coordinator(
+async def start(
     settings: BrokerSettings,
     clock: Clock,
-    metadata: MetadataQuorum,
-    controller: Controller,
-    partitions: Partitions,
-    groups: GroupCoordinator,
-) -> TransactionCoordinator:
-    async def write_marker(topic: str, index: int, marker: MarkerRequest) -> ErrorCode:
-        """Write a marker to a local partition; in the offsets topic it also completes the pending commits."""
-        try:
-            await partitions.get(topic, index).append_marker(
-                marker.producer_id,
-                marker.producer_epoch,
-                commit=marker.commit,
-                coordinator_epoch=marker.coordinator_epoch,
-                transaction_version=marker.transaction_version,
-            )
-        except BrokerError as error:
-            return error.code
-        if topic == OFFSETS_TOPIC:
-            groups.complete_transaction(index, marker.producer_id, commit=marker.commit)
-        return ErrorCode.NONE
+    stack: AsyncExitStack,
+    *,
+    metrics: BrokerMetrics,
+    peers: Peers,
+    server: Server,
+) -> None:
+    """Open the logs, join the quorum, register the broker, replay the metadata, and only then accept clients.
 
-    return TransactionCoordinator(
+    The stack stops everything again, in reverse order.
+    """
+    logs_on_disk = LogStore(settings.log_dirs, settings, clock)
+    logs_on_disk.load()
+    registrations: list[BrokerRegistration] = []
+    stack.callback(lambda: logs_on_disk.close(broker_epoch=_clean_epoch(registrations, logs_on_disk)))
+    stack.push_async_callback(peers.close)
+    stack.callback(server.close)
+    await server.bind()
+    if logs_on_disk.cluster_id is None:
+        logs_on_disk.adopt_cluster_id(await find_cluster_id(peers, settings))
+    metadata = MetadataQuorum(
+        logs_on_disk.metadata_directory.path,
+        cluster_id=logs_on_disk.cluster_id or "",
         settings=settings,
         clock=clock,
-        partitions=partitions,
-        partition_count=lambda: _partition_count(
-            metadata, TRANSACTIONS_TOPIC, settings.transaction_state_log_num_partitions
-        ),
-        producer_ids=ProducerIds(controller.allocate_producer_ids),
-        write_marker=write_marker,
-        transaction_version=lambda: metadata.image.features.get("transaction.version", 0),
+        peers=peers,
+        directory_id=logs_on_disk.metadata_directory.directory_id,
+        endpoints=AdvertisedEndpoints.of(server.controller_listeners, settings).by_name(),
     )
+    parts = _Parts(settings, clock, metrics, logs_on_disk, peers, metadata, server)
+    registrations.append(parts.registration)
+    stack.push_async_callback(parts.schema_guard.close)
+    metadata.start()
+    stack.push_async_callback(metadata.close)
+    server.start_controller(parts.services)
+    await stack.enter_async_context(_running(metadata.watch(), parts.controller.run(), parts.membership.run()))
+    if settings.is_broker:
+        await _start_broker(parts, stack)
 
 
-def _partition_count(metadata: MetadataQuorum, topic: str, default: int) -> int:
+class _Parts:
+    """Everything that a node is made of. Only constructed here; started in order by `start`."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        clock: Clock,
+        metrics: BrokerMetrics,
+        logs_on_disk: LogStore,
+        peers: Peers,
+        metadata: MetadataQuorum,
+        server: Server,
+    ) -> None:
+        self.settings, self.metadata, self.logs, self.server = settings, metadata, logs_on_disk, server
+        local_id = settings.node_id
+        self.channel = ControllerChannel(peers, metadata, local=lambda request: call_handler(request, self.services))
+        self.partitions = Partitions(
+            local_id=local_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
+        )
+        self.controller = Controller(
+            metadata,
+            settings,
+            clock,
+            prepare=self.partitions.prepare,
+            session_seconds=settings.broker_session_timeout_ms / 1000,
+            rebalance=LeaderRebalance(settings.leader_imbalance_check_interval_seconds)
+            if settings.auto_leader_rebalance_enable
+            else None,
+        )
+        self.membership = QuorumMembership(metadata, self.channel, settings=settings)
+        self.registration = BrokerRegistration(
+            self.channel,
+            settings=settings,
+            cluster_id=metadata.cluster_id,
+            endpoints=AdvertisedEndpoints.of(server.listeners, settings),
+            log_dirs=[directory.directory_id for directory in logs_on_disk.directories],
+            previous_epoch=logs_on_disk.previous_broker_epoch,
+            applied_offset=lambda: metadata.committed_offset,
+        )
+        self.fetchers = ReplicaFetchers(
+            self.partitions,
+            local_id=local_id,
+            broker_epoch=lambda: self.registration.epoch,
+            image=lambda: metadata.image,
+            peers=peers,
+            logs=logs_on_disk,
+            settings=settings,
+            clock=clock,
+        )
+        self.isr_changes = IsrChanges(
+            self.partitions,
+            local_id=local_id,
+            broker_epoch=lambda: self.registration.epoch,
+            channel=self.channel,
+            settings=settings,
+        )
+        calls = BrokerCalls(peers.call, image=lambda: metadata.image, listener_name=settings.inter_broker_listener)
+        self.groups = self._group_coordinator(clock)
+        local_markers = LocalMarkers(self.partitions, self.groups.complete_transaction)
+        markers = MarkerDelivery(local_markers, calls, local_id=local_id, image=lambda: metadata.image)
+        self.transactions = self._transaction_coordinator(clock, markers)
+        self.schema_guard = SchemaGuard(settings, clock=clock, metrics=metrics)
+        self.services = Services(
+            settings=settings,
+            clock=clock,
+            metadata=metadata,
+            controller=self.controller,
+            controller_channel=self.channel,
+            partitions=self.partitions,
+            logs=logs_on_disk,
+            groups=self.groups,
+            transactions=self.transactions,
+            transaction_verifier=TransactionVerifier(
+                self.transactions, calls, local_id=local_id, image=lambda: metadata.image
+            ),
+            local_markers=local_markers,
+            topic_creation=TopicCreation(self.channel, metadata, settings=self.current_settings),
+            schema_guard=self.schema_guard,
+            fetch_sessions=FetchSessions(clock, slots_max=settings.max_incremental_fetch_session_cache_slots),
+            metrics=metrics,
+            api_versions=advertised_versions(),
+            controller_api_versions=advertised_versions(CONTROLLER_APIS),
+        )
+
+    def current_settings(self) -> BrokerSettings:
+        """The settings with their dynamic changes."""
+        return broker_settings(self.metadata.image, self.settings)
+
+    def _group_coordinator(self, clock: Clock) -> GroupCoordinator:
+        image = self._image
+        return GroupCoordinator(
+            settings=self.settings,
+            clock=clock,
+            partitions=self.partitions,
+            partition_count=lambda: _partition_count(
+                image(), OFFSETS_TOPIC, self.settings.offsets_topic_num_partitions
+            ),
+            topics=lambda: image().topics,
+            group_overrides=lambda group_id: image().config_of(ResourceType.GROUP, group_id),
+        )
+
+    def _transaction_coordinator(self, clock: Clock, markers: MarkerDelivery) -> TransactionCoordinator:
+        image = self._image
+        return TransactionCoordinator(
+            settings=self.settings,
+            clock=clock,
+            partitions=self.partitions,
+            partition_count=lambda: _partition_count(
+                image(), TRANSACTIONS_TOPIC, self.settings.transaction_state_log_num_partitions
+            ),
+            producer_ids=ProducerIds(
+                allocate_from_controller(
+                    self.channel, broker_id=self.settings.node_id, broker_epoch=lambda: self.registration.epoch
+                )
+            ),
+            write_marker=markers.write,
+            transaction_version=lambda: image().features.get("transaction.version", 0),
+        )
+
+    def _image(self) -> MetadataImage:
+        return self.metadata.image
+
+    def follow_metadata(self) -> None:
+        """Subscribe partitions and coordinators to the metadata log, starting with what was replayed."""
+        coordinators: dict[str, GroupCoordinator | TransactionCoordinator] = {
+            OFFSETS_TOPIC: self.groups,
+            TRANSACTIONS_TOPIC: self.transactions,
+        }
+
+        def on_leadership(partition: Partition) -> None:
+            coordinator = coordinators.get(partition.topic)
+            if coordinator is not None:
+                coordinator.become_leader(partition.index, partition.leader_epoch)
+
+        def on_leadership_lost(partition: Partition) -> None:
+            coordinator = coordinators.get(partition.topic)
+            if coordinator is not None:
+                coordinator.resign(partition.index)
+
+        partitions, metadata = self.partitions, self.metadata
+        partitions.on_leadership.append(on_leadership)
+        partitions.on_leadership_lost.append(on_leadership_lost)
+        partitions.on_removed.append(on_leadership_lost)
+        partitions.on_topics_removed.append(self.groups.on_topics_deleted)
+        partitions.synchronise(metadata.image)
+        metadata.subscribe(partitions.apply)
+        metadata.subscribe(lambda image, _: self.configure(image))
+        self.configure(metadata.image)
+
+    async def hand_over(self) -> None:
+        """Have the leaders moved to other brokers before this one stops; without others there is nothing to move."""
+        if self._has_others() and self.settings.controlled_shutdown_enable:
+            await self.registration.shut_down()
+
+    async def watch_storage(self) -> None:
+        """Raise when a log can no longer be written while there are other brokers: one of them must lead instead.
+
+        A broker without others goes on, because reads still work.
+        """
+        while True:
+            await asyncio.sleep(_STORAGE_CHECK_SECONDS)
+            failed = next((found for found in self.logs if found.failure is not None), None)
+            if failed is not None and self._has_others():
+                name = f"{failed.topic}-{failed.partition}"
+                text = f"the log of {name} cannot be written: {failed.failure}; fix the disk and start the broker again"
+                raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, text)
+
+    def _has_others(self) -> bool:
+        return any(broker.broker_id != self.settings.node_id for broker in self.metadata.image.live_brokers())
+
+    def configure(self, image: MetadataImage) -> None:
+        """Apply the settings in effect to every part that allows changes at run time."""
+        current = broker_settings(image, self.settings)
+        self.server.configure(current)
+        self.groups.settings = current
+        self.logs.configure(current)
+
+
+async def _start_broker(parts: _Parts, stack: AsyncExitStack) -> None:
+    """Register, catch up with the metadata log, host the partitions, and serve clients."""
+    registration, metadata = parts.registration, parts.metadata
+    if metadata.is_leader and set(metadata.image.brokers) <= {parts.settings.node_id}:
+        await registration.register_with(parts.controller)
+    else:
+        await registration.register()
+    await registration.wait_until_caught_up()
+    parts.follow_metadata()
+    parts.logs.remove_strays({name: topic.topic_id for name, topic in metadata.image.topics.items()})
+    await stack.enter_async_context(
+        _running(
+            parts.logs.run(),
+            parts.groups.run(),
+            parts.transactions.run(),
+            parts.server.run(),
+            parts.fetchers.run(),
+            parts.isr_changes.run(),
+        )
+    )
+    await registration.wait_until_unfenced()
+    await stack.enter_async_context(_running(registration.run(), parts.watch_storage()))
+    stack.callback(parts.server.close)
+    stack.push_async_callback(parts.hand_over)
+    parts.server.start(parts.services)
+
+
+def _clean_epoch(registrations: Sequence[BrokerRegistration], logs_on_disk: LogStore) -> int:
+    """The broker epoch that a clean stop leaves behind: without a registration, that of the last clean stop."""
+    epoch = max((registration.epoch for registration in registrations), default=-1)
+    return epoch if epoch >= 0 else logs_on_disk.previous_broker_epoch
+
+
+def _partition_count(image: MetadataImage, topic: str, default: int) -> int:
     """How many partitions an internal topic has, or will have once it is created."""
-    found = metadata.image.topics.get(topic)
+    found = image.topics.get(topic)
     return default if found is None else len(found.partitions)
-
-
-def _follow_metadata(
-    metadata: MetadataQuorum, partitions: Partitions, groups: GroupCoordinator, transactions: TransactionCoordinator
-) -> None:
-    """Subscribe partitions and coordinators to the metadata log, starting with what was replayed."""
-    coordinators: dict[str, GroupCoordinator | TransactionCoordinator] = {
-        OFFSETS_TOPIC: groups,
-        TRANSACTIONS_TOPIC: transactions,
-    }
-
-    def on_leadership(partition: Partition) -> None:
-        coordinator = coordinators.get(partition.topic)
-        if coordinator is not None:
-            coordinator.become_leader(partition.index, partition.leader_epoch)
-
-    def on_removed(partition: Partition) -> None:
-        coordinator = coordinators.get(partition.topic)
-        if coordinator is not None:
-            coordinator.resign(partition.index)
-
-    partitions.on_leadership.append(on_leadership)
-    partitions.on_removed.append(on_removed)
-    partitions.on_topics_removed.append(groups.on_topics_deleted)
-    partitions.synchronise(metadata.image)
-    metadata.subscribe(partitions.apply)
 
 
 @asynccontextmanager

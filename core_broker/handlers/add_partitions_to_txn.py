@@ -7,10 +7,12 @@ INVALID_PRODUCER_EPOCH (KIP-588); 4 several transactions, sent by brokers, with 
 partitions were added (KIP-890); 5 TRANSACTION_ABORTABLE instead of INVALID_TXN_STATE.
 """
 
+import asyncio
+
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import add_partitions_to_txn as wire
-from core_broker.transactions.transaction import TRANSACTION_V0, Producer, TopicPartition
+from core_broker.transactions.transaction import TRANSACTION_V0, TRANSACTION_V2, Producer, TopicPartition
 
 FIRST_WITH_PRODUCER_FENCED = 2
 FIRST_BATCHED = 4
@@ -27,10 +29,12 @@ async def handle(request: wire.AddPartitionsToTxnRequest, context: RequestContex
             topics=request.v3_and_below_topics,
         )
         return wire.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await _results(only, context))
+    # Concurrently: they are of different producers, which must not wait for each other's writes.
+    results = await asyncio.gather(*(_results(transaction, context) for transaction in request.transactions))
     return wire.AddPartitionsToTxnResponse(
         results_by_transaction=[
-            wire.AddPartitionsToTxnResult(transaction.transactional_id, await _results(transaction, context))
-            for transaction in request.transactions
+            wire.AddPartitionsToTxnResult(transaction.transactional_id, topics)
+            for transaction, topics in zip(request.transactions, results, strict=True)
         ]
     )
 
@@ -69,9 +73,9 @@ async def _errors(
     try:
         if transaction.verify_only:
             return coordinator.verify_partitions(transaction.transactional_id, producer, partitions)
-        await coordinator.add_partitions(
-            transaction.transactional_id, producer, partitions, client_version=TRANSACTION_V0
-        )
+        # Brokers add partitions only for producers of the newer protocol; all others add them themselves.
+        version = TRANSACTION_V2 if context.api_version >= FIRST_BATCHED else TRANSACTION_V0
+        await coordinator.add_partitions(transaction.transactional_id, producer, partitions, client_version=version)
     except BrokerError as error:
         return dict.fromkeys(partitions, error.code)
     return dict.fromkeys(partitions, ErrorCode.NONE)

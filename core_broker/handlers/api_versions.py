@@ -26,7 +26,10 @@ def handle(request: wire.ApiVersionsRequest, context: RequestContext) -> wire.Ap
         and _SOFTWARE_NAME.fullmatch(request.client_software_version)
     ):
         return wire.ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
-    response = wire.ApiVersionsResponse(api_keys=[wire.ApiVersion(*entry) for entry in context.services.api_versions])
+    services = context.services
+    is_controller = context.listener_name in services.settings.controller_listener_names
+    versions = services.controller_api_versions if is_controller else services.api_versions
+    response = wire.ApiVersionsResponse(api_keys=[wire.ApiVersion(*entry) for entry in versions])
     if context.api_version >= _SOFTWARE_SINCE:
         hides_zero = context.api_version < _ZERO_MINIMUM_SINCE
         response.supported_features = [

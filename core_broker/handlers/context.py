@@ -2,9 +2,12 @@
 
 import msgspec
 
-from core_broker.cluster.controller import Controller
+from core_broker.cluster.controller.controller import Controller
+from core_broker.cluster.controller_channel import ControllerChannel
+from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.cluster.topic_creation import TopicCreation
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.fetch_sessions import FetchSessions
 from core_broker.log.store import LogStore
@@ -13,25 +16,38 @@ from core_broker.schema_guard.guard import SchemaGuard
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 from core_broker.transactions.coordinator import TransactionCoordinator
+from core_broker.transactions.marker_delivery import LocalMarkers
+from core_broker.transactions.verification import TransactionVerifier
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a running broker that handlers use."""
 
     settings: BrokerSettings
-    """As the broker was started; those that may change while it runs are read from `controller.settings`."""
+    """As the broker was started; those that may change while it runs are read from `current_settings`."""
     clock: Clock
     metadata: MetadataQuorum
     controller: Controller
+    controller_channel: ControllerChannel
     partitions: Partitions
     logs: LogStore
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    transaction_verifier: TransactionVerifier
+    local_markers: LocalMarkers
+    topic_creation: TopicCreation
     schema_guard: SchemaGuard
     fetch_sessions: FetchSessions
     metrics: BrokerMetrics
     api_versions: tuple[tuple[int, int, int], ...]
-    """Key, lowest and highest version of each API."""
+    """Key, lowest and highest version of each API of brokers."""
+    controller_api_versions: tuple[tuple[int, int, int], ...] = ()
+    """The same of controller listeners."""
+
+    @property
+    def current_settings(self) -> BrokerSettings:
+        """The settings of this broker including dynamic changes."""
+        return broker_settings(self.metadata.image, self.settings)
 
 
 class RequestContext(msgspec.Struct, gc=False):

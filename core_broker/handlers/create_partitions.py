@@ -8,7 +8,7 @@ Versions: 2 flexible; 3 quota errors, which never happen.
 
 from collections import Counter
 
-from core_broker.cluster.topic_changes import MorePartitions
+from core_broker.cluster.controller.topics import MorePartitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.create_partitions import (

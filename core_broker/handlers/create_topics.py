@@ -10,8 +10,8 @@ never happen; 7 topic ids (KIP-516).
 
 from collections import Counter
 
+from core_broker.cluster.controller.topics import CreatedTopic, NewTopic
 from core_broker.cluster.effective_settings import broker_config
-from core_broker.cluster.topic_changes import CreatedTopic, NewTopic
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import create_topics as wire

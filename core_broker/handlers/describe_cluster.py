@@ -1,9 +1,11 @@
 """DescribeCluster, key 60, versions 0-2: the brokers and the controller, without any topics (KIP-700).
 
 Supported: brokers with the address of the listener used by the client, fenced brokers (2, KIP-1073), operations.
-Ignored: nothing. As in Kafka, only controllers return the endpoints of controllers (1, KIP-919).
+Ignored: nothing. As in Kafka, controllers return the endpoints of controllers, and brokers those of brokers
+(1, KIP-919).
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from core_broker.cluster.endpoints import host_for_client
@@ -17,49 +19,62 @@ from core_broker.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 
-_BROKER_ENDPOINTS: Final = 1
+_BROKERS: Final = 1
+_CONTROLLERS: Final = 2
+_NAMES: Final = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}
 
 
 def handle(request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
-    """List the brokers."""
-    if (error := _endpoint_type_error(request.endpoint_type)) is not None:
-        return DescribeClusterResponse(
-            error_code=error.code, error_message=error.message, endpoint_type=_BROKER_ENDPOINTS
-        )
+    """List the brokers, or the controllers if the client is connected to one."""
+    is_controller = context.listener_name in context.services.settings.controller_listener_names
+    served = _CONTROLLERS if is_controller else _BROKERS
+    if (error := _endpoint_type_error(request.endpoint_type, served)) is not None:
+        return DescribeClusterResponse(error_code=error.code, error_message=error.message, endpoint_type=served)
     quorum = context.services.metadata
-    brokers = sorted(quorum.image.brokers.values(), key=lambda broker: broker.broker_id)
-    described = (
-        _describe(broker, context) for broker in brokers if request.include_fenced_brokers or not broker.is_fenced
-    )
     return DescribeClusterResponse(
         cluster_id=quorum.cluster_id,
-        controller_id=quorum.leader_id,
-        brokers=[broker for broker in described if broker is not None],
+        controller_id=quorum.leader_id if is_controller else quorum.controller_id_for_clients,
+        brokers=list(_controllers(context)) if is_controller else list(_brokers(request, context)),
+        endpoint_type=served,
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 
 
-def _endpoint_type_error(endpoint_type: int) -> BrokerError | None:
-    match endpoint_type:
-        case 1:
-            return None
-        case 2:
-            return BrokerError(
-                ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
-            )
-        case _:
-            return BrokerError(
-                ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-                f"endpoint type {endpoint_type} is unknown; use 1 (brokers) or 2 (controllers)",
-            )
+def _endpoint_type_error(wanted: int, served: int) -> BrokerError | None:
+    if wanted == served:
+        return None
+    if wanted not in _NAMES:
+        return BrokerError(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            f"endpoint type {wanted} is unknown; use 1 (brokers) or 2 (controllers)",
+        )
+    return BrokerError(
+        ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+        f"The request was sent to an endpoint of type {_NAMES[served]}, but we wanted an endpoint of type "
+        f"{_NAMES[wanted]}",
+    )
+
+
+def _controllers(context: RequestContext) -> Iterator[DescribeClusterBroker]:
+    for voter in context.services.metadata.voters:
+        endpoint = voter.endpoint(context.listener_name)
+        if endpoint is not None:
+            yield DescribeClusterBroker(voter.key.id, endpoint.host, endpoint.port, None)
+
+
+def _brokers(request: DescribeClusterRequest, context: RequestContext) -> Iterator[DescribeClusterBroker]:
+    brokers = context.services.metadata.image.brokers
+    for _, broker in sorted(brokers.items()):
+        described = _describe(broker, context)
+        if described is not None and (request.include_fenced_brokers or not broker.is_fenced):
+            yield described
 
 
 def _describe(broker: BrokerImage, context: RequestContext) -> DescribeClusterBroker | None:
     endpoint = broker.endpoint(context.listener_name)
     if endpoint is None:
         return None
-    host = host_for_client(endpoint, context.local_host)
+    host = host_for_client(endpoint, context.services.metadata.image, context.services.settings, context.local_host)
     return DescribeClusterBroker(broker.broker_id, host, endpoint.port, broker.rack, broker.is_fenced)

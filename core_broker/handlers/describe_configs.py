@@ -10,9 +10,9 @@ Versions: 1 sources and synonyms (KIP-226); 3 types and documentation (KIP-569);
 from collections.abc import Callable
 from typing import Final
 
+from core_broker.cluster.controller.topic_rules import check_topic_name
 from core_broker.cluster.effective_settings import EVERY_BROKER, broker_config
 from core_broker.cluster.metadata import ResourceType
-from core_broker.cluster.topic_rules import check_topic_name
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import describe_configs as wire

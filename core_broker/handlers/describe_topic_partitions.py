@@ -5,9 +5,9 @@ Supported: selected topics or (an empty list) all of them, ordered by name; a cu
 Ignored: nothing. Topics are never created automatically.
 """
 
+from core_broker.cluster.controller.topic_rules import is_valid_topic_name
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.metadata import MetadataImage
-from core_broker.cluster.topic_rules import is_valid_topic_name
 from core_broker.errors import ErrorCode
 from core_broker.handlers.authorized_operations import TOPIC_OPERATIONS
 from core_broker.handlers.context import RequestContext

@@ -1,43 +1,34 @@
-"""ElectLeaders, key 43, versions 0-2: moves leadership to the preferred replica (KIP-183, KIP-460).
+"""ElectLeaders, key 43, versions 0-2: elects the preferred replica, or any replica at all (KIP-183, KIP-460).
 
-Supported: selected partitions, or (null) all. With one replica the leader is always the preferred one, hence
-ELECTION_NOT_NEEDED.
+Supported: selected partitions, or (null) all; preferred elections, and unclean ones, which may lose records.
 Ignored: the time-out.
 
 Versions: 1 election type and top-level error; 2 flexible.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
-from core_broker.cluster.metadata import MetadataImage
+from core_broker.cluster.controller.transitions import Election
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import elect_leaders as wire
 
-_ELECTION_TYPES: Final = (0, 1)
+_ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
-def handle(request: wire.ElectLeadersRequest, context: RequestContext) -> wire.ElectLeadersResponse:
-    """Report for each partition why no election is needed."""
-    if request.election_type not in _ELECTION_TYPES:
+async def handle(request: wire.ElectLeadersRequest, context: RequestContext) -> wire.ElectLeadersResponse:
+    """Elect leaders, and report for each partition why that is impossible or not needed."""
+    election = _ELECTIONS.get(request.election_type)
+    if election is None:
         message = f"election type {request.election_type} is unknown; use 0 (preferred) or 1 (unclean)"
         raise BrokerError(ErrorCode.INVALID_REQUEST, message)
-    image = context.services.metadata.image
+    wanted = request.topic_partitions
+    partitions = None if wanted is None else [(item.topic, index) for item in wanted for index in item.partitions]
+    results: dict[str, list[wire.PartitionResult]] = {}
     # As in Kafka, a request for all partitions lists only those with an election or an error.
-    topics = request.topic_partitions or []
+    for (topic, index), error in (await context.services.controller.elect_leaders(election, partitions)).items():
+        code, text = (ErrorCode.NONE, None) if error is None else (error.code, error.message)
+        results.setdefault(topic, []).append(wire.PartitionResult(index, code, text))
     return wire.ElectLeadersResponse(
-        replica_election_results=[
-            wire.ReplicaElectionResult(item.topic, _results(item.topic, item.partitions, image)) for item in topics
-        ]
+        replica_election_results=[wire.ReplicaElectionResult(topic, items) for topic, items in results.items()]
     )
-
-
-def _results(topic: str, indexes: Sequence[int], image: MetadataImage) -> list[wire.PartitionResult]:
-    known = image.topics[topic].partitions if topic in image.topics else {}
-    return [
-        wire.PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
-        if index in known
-        else wire.PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
-        for index in indexes
-    ]

@@ -2,8 +2,11 @@
 
 Supported: long polling (`min_bytes`, `max_wait_ms`), fetch sessions (KIP-227), `read_committed` with the list of
 aborted transactions, limits for the response and for each partition (the first batch is always complete, KIP-74),
-leader epochs (KIP-320), detection of diverging logs (KIP-595).
-Ignored: rack id (there is one replica), replica directories.
+leader epochs (KIP-320), detection of diverging logs (KIP-595). Followers read up to the end of the log, and their
+fetches say how far they are. Consumers read up to the high watermark, also from followers, and the leader sends them to
+one in their rack if replica.selector.class asks for that (KIP-392). With the error that another broker leads, the
+response names it (KIP-951).
+Ignored: replica directories, and the follower's high watermark (both concern the metadata log only).
 
 Versions: 5 log start offset; 7 sessions; 9 leader epoch; 11 rack; 12 flexible, last fetched epoch; 13 topic ids
 (KIP-516); 15 replica state as a tag; 16 node endpoints (KIP-951); 17 directory id; 18 follower's high watermark.
@@ -12,26 +15,34 @@ Versions: 5 log start offset; 7 sessions; 9 leader epoch; 11 rack; 12 flexible, 
 import asyncio
 from typing import Final
 
-from core_broker.cluster.partition import Partition
+from core_broker.cluster.partition import Partition, Reader
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
+from core_broker.handlers.current_leader import LEADER_CHANGED, encode_endpoints, find_leader
 from core_broker.handlers.fetch_response import Chunk, FetchResponse, ReadResult
 from core_broker.handlers.fetch_sessions import FetchEntry, FetchSession
 from core_broker.protocol.fields import decode
 from core_broker.protocol.messages.fetch import FetchRequest
 
 _READ_COMMITTED: Final = 1
-_UNKNOWN_TOPIC_ID_SINCE: Final = 13
+_RACK_SINCE: Final = 11
+_TOPIC_IDS_SINCE: Final = 13
+_REPLICA_STATE_SINCE: Final = 15
+_CURRENT_LEADER_SINCE: Final = 16
+_NO_EPOCH: Final = -1
 
 
 def handle(frame: memoryview, body: int, context: RequestContext) -> list[Chunk] | asyncio.Future[list[Chunk]]:
     """Answer at once if there is enough data or nothing to wait for; otherwise return a future."""
     request = decode(FetchRequest, context.api_version, frame, body)
+    replica = request.replica_id if context.api_version < _REPLICA_STATE_SINCE else request.replica_state.replica_id
     try:
-        session, entries, is_incremental = context.services.fetch_sessions.resolve(request, context.api_version)
+        session, entries, is_incremental = context.services.fetch_sessions.resolve(
+            request, context.api_version, is_follower=replica >= 0
+        )
     except BrokerError as error:
         return FetchResponse(context.api_version, context.correlation_id).build([], 0, error.code)
-    fetch = _Fetch(request, context, session=session, entries=entries, is_incremental=is_incremental)
+    fetch = _Fetch(request, context, session=session, entries=entries, is_incremental=is_incremental, replica=replica)
     fetch.read()
     if fetch.is_satisfied or request.max_wait_ms <= 0:
         return fetch.answer()
@@ -46,11 +57,14 @@ class _Fetch:
         "_bytes_missing",
         "_context",
         "_entries",
+        "_follower",
         "_future",
-        "_has_error",
+        "_has_news",
+        "_is_first_read",
         "_is_incremental",
         "_is_scheduled",
         "_partitions",
+        "_rack",
         "_request",
         "_results",
         "_session",
@@ -67,84 +81,128 @@ class _Fetch:
         session: FetchSession | None,
         entries: list[FetchEntry],
         is_incremental: bool,
+        replica: int,
     ) -> None:
         self._request = request
         self._context = context
         self._session = session
         self._entries = entries
         self._is_incremental = is_incremental
-        self._bytes_max = min(request.max_bytes, context.services.settings.fetch_max_bytes)
+        self._follower: int | None = replica if replica >= 0 else None
+        self._rack = request.rack_id if context.services.partitions.reads_from_nearest else ""
+        self._bytes_max = request.max_bytes
+        if self._follower is None:
+            self._bytes_max = min(request.max_bytes, context.services.settings.fetch_max_bytes)
         self._results: list[ReadResult] = []
         self._partitions: list[Partition] = []
         self._size = 0
-        self._has_error = False
+        self._has_news = False
+        """Whether something must be answered at once: an error, a divergence, a better replica."""
+        self._is_first_read = True
         self._is_scheduled = False
 
     @property
     def is_satisfied(self) -> bool:
         """Whether the response can be sent now."""
-        return self._size >= self._request.min_bytes or self._has_error or not self._entries
+        return self._size >= self._request.min_bytes or self._has_news or not self._entries
 
     def read(self) -> None:
         """Read every partition once."""
         self._results = []
         self._partitions = []
         self._size = 0
-        self._has_error = False
+        self._has_news = False
         for entry in self._entries:
             result = self._read_partition(entry)
             self._results.append(result)
             if result.data is not None:
                 self._size += result.data.length
-            elif result.error != ErrorCode.NONE or result.diverging is not None:
-                self._has_error = True
+            elif result.error or result.diverging is not None or result.preferred_read_replica >= 0:
+                self._has_news = True
+        self._is_first_read = False
 
     def _read_partition(self, entry: FetchEntry) -> ReadResult:
-        services = self._context.services
+        topic: str | None = entry.topic
         try:
-            topic = entry.topic
-            if self._context.api_version >= _UNKNOWN_TOPIC_ID_SINCE:
-                name = services.partitions.topic_name(entry.topic_id)
-                if name is None:
-                    raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
-                topic = name
-            partition = services.partitions.get(topic, entry.partition)
-            if entry.leader_epoch != partition.leader_epoch:
-                partition.check_leader_epoch(entry.leader_epoch)
-            self._partitions.append(partition)
-            log = partition.log
-            stable = partition.last_stable_offset
-            result = ReadResult(
-                entry, ErrorCode.NONE, partition.high_watermark, stable, log.start_offset, traffic=partition.traffic
-            )
-            if entry.last_fetched_epoch >= 0 and self._diverges(partition, entry, result):
-                return result
-            committed = self._request.isolation_level == _READ_COMMITTED
-            upper = stable if committed else partition.high_watermark
-            if committed:
-                result.aborted = []
-            offset = entry.fetch_offset
-            if log.start_offset <= offset and upper <= offset <= log.end_offset:
-                return result
-            bytes_left = self._bytes_max - self._size
-            data = log.read(offset, min(entry.max_bytes, bytes_left), upper_offset=upper, at_least_one=self._size == 0)
-            result.data = data
-            if data is not None and committed:
-                result.aborted = log.aborted_transactions(offset, data.next_offset)
-            return result
+            if self._context.api_version >= _TOPIC_IDS_SINCE:
+                topic = self._context.services.partitions.topic_name(entry.topic_id)
+            if topic is None:
+                raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
+            if self._follower is not None:
+                return self._read_for_follower(self._follower, topic, entry)
+            return self._read_for_consumer(topic, entry)
         except BrokerError as error:
-            return ReadResult(entry, error.code)
+            result = ReadResult(entry, error.code)
+            if error.code in LEADER_CHANGED and topic and self._context.api_version >= _CURRENT_LEADER_SINCE:
+                result.leader = find_leader(self._context, topic, entry.partition)
+            return result
 
-    @staticmethod
-    def _diverges(partition: Partition, entry: FetchEntry, result: ReadResult) -> bool:
-        """Note where a reader that followed another leader diverges from our log."""
-        epoch, end_offset = partition.end_offset_for_epoch(entry.last_fetched_epoch)
-        if epoch == entry.last_fetched_epoch and end_offset >= entry.fetch_offset:
-            return False
-        if epoch < 0 or end_offset < 0 or entry.fetch_offset < partition.log.start_offset:
-            return False
-        result.diverging = (epoch, end_offset)
-        return True
+    def _read_for_consumer(self, topic: str, entry: FetchEntry) -> ReadResult:
+        """What is committed. Consumers that know about racks may also read from a follower."""
+        partition = self._context.services.partitions.get_in_epoch(
+            topic, entry.partition, entry.leader_epoch, from_leader=self._context.api_version < _RACK_SINCE
+        )
+        self._partitions.append(partition)
+        log = partition.log
+        stable = partition.last_stable_offset
+        result = ReadResult(
+            entry, ErrorCode.NONE, partition.high_watermark, stable, log.start_offset, traffic=partition.traffic
+        )
+        offset = entry.fetch_offset
+        if self._rack and partition.replication is not None:
+            now = self._context.services.clock.monotonic()
+            nearest = partition.replication.nearest_to(self._rack, offset, now)
+            if nearest is not None:
+                result.preferred_read_replica = nearest
+                return result
+        if entry.last_fetched_epoch >= 0 and _diverges(partition, entry, result):
+            return result
+        committed = self._request.isolation_level == _READ_COMMITTED
+        upper = stable if committed else partition.high_watermark
+        if committed:
+            result.aborted = []
+        if log.start_offset <= offset and upper <= offset <= log.end_offset:
+            return result
+        bytes_left = self._bytes_max - self._size
+        data = log.read(offset, min(entry.max_bytes, bytes_left), upper_offset=upper, at_least_one=self._size == 0)
+        result.data = data
+        if data is not None and committed:
+            result.aborted = log.aborted_transactions(offset, data.next_offset)
+        return result
+
+    def _read_for_follower(self, follower: int, topic: str, entry: FetchEntry) -> ReadResult:
+        """What the log has, committed or not. The fetch counts as progress only if the logs agree (KAFKA-13141)."""
+        partitions = self._context.services.partitions
+        hosted = partitions.find(topic, entry.partition)
+        if hosted is not None and follower not in hosted.replicas:
+            # Not a replica, or not yet: our metadata may be older than the follower's.
+            is_newer = entry.leader_epoch != _NO_EPOCH
+            raise BrokerError(ErrorCode.UNKNOWN_LEADER_EPOCH if is_newer else ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition = partitions.get_in_epoch(topic, entry.partition, entry.leader_epoch)
+        self._partitions.append(partition)
+        log = partition.log
+        result = ReadResult(entry)
+        if entry.last_fetched_epoch >= 0:
+            _diverges(partition, entry, result)
+        if result.diverging is None:
+            log.check_offset(entry.fetch_offset)
+            if self._is_first_read:
+                partition.follower_fetched(
+                    follower,
+                    entry.fetch_offset,
+                    log_start=entry.log_start,
+                    broker_epoch=self._request.replica_state.replica_epoch,
+                )
+            result.data = log.read(
+                entry.fetch_offset,
+                min(entry.max_bytes, self._bytes_max - self._size),
+                upper_offset=log.end_offset,
+                at_least_one=self._size == 0,
+            )
+        result.high_watermark = partition.high_watermark
+        result.last_stable_offset = partition.last_stable_offset
+        result.start_offset = log.start_offset
+        return result
 
     def answer(self) -> list[Chunk]:
         """The response for the results of the last read."""
@@ -156,7 +214,8 @@ class _Fetch:
             for result in results:  # what the reader knows now, so that its next response has only changes
                 entry = result.entry
                 entry.sent_error = result.error != ErrorCode.NONE
-                entry.sent_high_watermark = result.high_watermark
+                # A follower that has to truncate takes over nothing else from the same answer.
+                entry.sent_high_watermark = -2 if result.diverging is not None else result.high_watermark
                 entry.sent_start_offset = result.start_offset
                 if result.data is not None:
                     session.move_to_end(entry)
@@ -164,10 +223,14 @@ class _Fetch:
             if result.traffic is not None:
                 result.traffic.fetch_requests += 1
                 result.traffic.bytes_out += 0 if result.data is None else result.data.length
-            else:
+            elif result.error:
                 self._context.services.metrics.topic_failed_fetch(result.entry.topic)
         response = FetchResponse(self._context.api_version, self._context.correlation_id)
-        return response.build(results, 0 if session is None else session.session_id)
+        session_id = 0 if session is None else session.session_id
+        if not self._has_news:
+            return response.build(results, session_id)
+        leaders = [result.leader[0] for result in results if result.leader is not None]
+        return response.build(results, session_id, endpoints=encode_endpoints(leaders, self._context))
 
     def wait(self) -> asyncio.Future[list[Chunk]]:
         """Wait for data in every partition, until there is enough to read or the time is up."""
@@ -177,7 +240,7 @@ class _Fetch:
         self._timer = loop.call_later(self._request.max_wait_ms / 1000, self._finish)
         self._watched = self._partitions
         for partition in self._watched:
-            partition.readers.add(self)
+            self._readers_of(partition).add(self)
         self._future.add_done_callback(self._stop_watching)
         return self._future
 
@@ -206,4 +269,21 @@ class _Fetch:
     def _stop_watching(self, _: asyncio.Future[list[Chunk]]) -> None:
         self._timer.cancel()
         for partition in self._watched:
-            partition.readers.discard(self)
+            self._readers_of(partition).discard(self)
+
+    def _readers_of(self, partition: Partition) -> set[Reader]:
+        return partition.readers if self._follower is None else partition.replica_readers
+
+
+def _diverges(partition: Partition, entry: FetchEntry, result: ReadResult) -> bool:
+    """Note where a reader that followed another leader diverges from our log.
+
+    A missing offset is the more important news (KAFKA-12996): there may be no epochs left to compare.
+    """
+    epoch, end_offset = partition.end_offset_for_epoch(entry.last_fetched_epoch)
+    if epoch < 0 or entry.fetch_offset < partition.log.start_offset:
+        raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch == entry.last_fetched_epoch and end_offset >= entry.fetch_offset:
+        return False
+    result.diverging = (epoch, end_offset)
+    return True

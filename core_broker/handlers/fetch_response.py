@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core_broker.errors import ErrorCode
+from core_broker.handlers.current_leader import LeaderAndEpoch, encode_leader
 from core_broker.handlers.fetch_sessions import FetchEntry
 from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import TopicTraffic
@@ -33,6 +34,10 @@ class ReadResult(msgspec.Struct, gc=False):
     diverging: tuple[int, int] | None = None
     """Epoch and end offset where the reader's log diverges from ours (KIP-595)."""
     traffic: TopicTraffic | None = None
+    preferred_read_replica: int = -1
+    """The broker that the consumer should read from instead (KIP-392)."""
+    leader: LeaderAndEpoch | None = None
+    """The current leader, with an error that says there is another one (KIP-951)."""
 
     @property
     def has_changed(self) -> bool:
@@ -42,6 +47,7 @@ class ReadResult(msgspec.Struct, gc=False):
             self.data is not None
             or self.error != ErrorCode.NONE
             or self.diverging is not None
+            or self.preferred_read_replica >= 0
             or entry.sent_error
             or entry.sent_high_watermark != self.high_watermark
             or entry.sent_start_offset != self.start_offset
@@ -61,8 +67,14 @@ class FetchResponse:
         """Bytes of the completed chunks, without `_out`."""
         self.chunks: list[Chunk] = []
 
-    def build(self, results: list[ReadResult], session_id: int, error: ErrorCode = ErrorCode.NONE) -> list[Chunk]:
-        """The complete response as a list of byte strings and parts of files."""
+    def build(
+        self,
+        results: list[ReadResult],
+        session_id: int,
+        error: ErrorCode = ErrorCode.NONE,
+        endpoints: bytes = b"\x00",
+    ) -> list[Chunk]:
+        """The complete response as a list of byte strings and parts of files; `endpoints` is the tagged end."""
         out = self._out
         out += _THROTTLE_ERROR_SESSION(0, error, session_id) if self._version >= 7 else _THROTTLE(0)
         topics = _by_topic(results)
@@ -70,7 +82,7 @@ class FetchResponse:
         for group in topics:
             self._topic(group)
         if self._flexible:
-            self._out.append(0)
+            self._out += endpoints
         if self._out:
             self.chunks.append(self._out)
             self._size += len(self._out)
@@ -99,13 +111,10 @@ class FetchResponse:
                 if self._flexible:
                     self._out.append(0)
             if self._version >= 11:
-                out += _INT32(-1)
+                out += _INT32(result.preferred_read_replica)
             self._records(result.data)
-            if self._flexible and result.diverging is not None:
-                epoch, end_offset = result.diverging
-                self._out += b"\x01\x00\x0d" + _EPOCH_END(epoch, end_offset, 0)
-            elif self._flexible:
-                self._out.append(0)
+            if self._flexible:
+                self._out += b"\x00" if result.data is not None else _tags(result)
         if self._flexible:
             self._out.append(0)
 
@@ -128,6 +137,15 @@ class FetchResponse:
     def _count(self, count: int) -> None:
         """The length of an array or of bytes, which are encoded alike; -1 is null."""
         self._out += uvarint(count + 1) if self._flexible else _INT32(count)
+
+
+def _tags(result: ReadResult) -> bytes:
+    """The tagged fields of a partition, which come without data."""
+    if result.diverging is not None:
+        return b"\x01\x00\x0d" + _EPOCH_END(*result.diverging, 0)
+    if result.leader is not None:
+        return b"\x01\x01" + encode_leader(result.leader)
+    return b"\x00"
 
 
 def _by_topic(results: list[ReadResult]) -> list[list[ReadResult]]:

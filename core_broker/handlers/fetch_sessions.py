@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): a consumer lists its partitions once; later responses contain only those that changed."""
+"""Fetch sessions (KIP-227): a reader lists its partitions once; later responses contain only those that changed."""
 
 import random
 from collections import OrderedDict
@@ -31,6 +31,8 @@ class FetchEntry(msgspec.Struct):
     max_bytes: int = 0
     leader_epoch: int = -1
     last_fetched_epoch: int = -1
+    log_start: int = -1
+    """Where the log of a follower begins."""
     sent_high_watermark: int = -2
     sent_start_offset: int = -2
     sent_error: bool = False
@@ -39,22 +41,32 @@ class FetchEntry(msgspec.Struct):
         """Set the position from a request."""
         self.fetch_offset = wanted.fetch_offset
         self.max_bytes = wanted.partition_max_bytes
-        self.leader_epoch = wanted.current_leader_epoch
+        if self.leader_epoch != wanted.current_leader_epoch:
+            # What was sent in another epoch may have been ignored.
+            self.sent_high_watermark = -2
+            self.leader_epoch = wanted.current_leader_epoch
         self.last_fetched_epoch = wanted.last_fetched_epoch
+        self.log_start = wanted.log_start_offset
 
 
 class FetchSession:
     """The partitions of one session, in the order in which they are served."""
 
-    __slots__ = ("entries", "epoch", "last_used", "session_id", "uses_topic_ids")
+    __slots__ = ("entries", "epoch", "is_follower", "last_used", "session_id", "uses_topic_ids")
 
     def __init__(
-        self, session_id: int, entries: OrderedDict[PartitionKey, FetchEntry], *, uses_topic_ids: bool
+        self,
+        session_id: int,
+        entries: OrderedDict[PartitionKey, FetchEntry],
+        *,
+        uses_topic_ids: bool,
+        is_follower: bool,
     ) -> None:
         self.session_id = session_id
         self.epoch = 1
         self.entries = entries
         self.uses_topic_ids = uses_topic_ids
+        self.is_follower = is_follower
         self.last_used = 0.0
 
     def update(self, request: FetchRequest) -> None:
@@ -82,7 +94,10 @@ class FetchSession:
 
 
 class FetchSessions:
-    """A bounded number of sessions; the least recently used is evicted once it has been idle for a while."""
+    """A bounded number of sessions; the least recently used is evicted once it has been idle for a while.
+
+    A follower need not wait for that: it replaces the session of a consumer.
+    """
 
     def __init__(self, clock: Clock, *, slots_max: int) -> None:
         self._clock = clock
@@ -92,7 +107,9 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def resolve(self, request: FetchRequest, version: int) -> tuple[FetchSession | None, list[FetchEntry], bool]:
+    def resolve(
+        self, request: FetchRequest, version: int, *, is_follower: bool = False
+    ) -> tuple[FetchSession | None, list[FetchEntry], bool]:
         """The session of a request if it has one, the partitions to read, and whether to send changes only."""
         if request.session_epoch == EPOCH_FINAL:
             if request.session_id != SESSIONLESS:
@@ -101,7 +118,7 @@ class FetchSessions:
         if request.session_epoch == EPOCH_FIRST:
             self._sessions.pop(request.session_id, None)
             entries = _entries_of(request)
-            session = self._create(entries, uses_topic_ids=version >= 13)
+            session = self._create(entries, uses_topic_ids=version >= 13, is_follower=is_follower)
             return session, list(entries.values()), False
         session = self._existing(request, version)
         session.update(request)
@@ -120,28 +137,29 @@ class FetchSessions:
         self._sessions.move_to_end(session.session_id)
         return session
 
-    def _create(self, entries: OrderedDict[PartitionKey, FetchEntry], *, uses_topic_ids: bool) -> FetchSession | None:
+    def _create(
+        self, entries: OrderedDict[PartitionKey, FetchEntry], *, uses_topic_ids: bool, is_follower: bool
+    ) -> FetchSession | None:
         """A new session, or None if it would be empty or there is no room for it."""
-        if not entries or not self._make_room():
+        if not entries or not self._make_room(is_follower=is_follower):
             return None
         session_id = random.randrange(1, 2**31)
         while session_id in self._sessions:
             session_id = random.randrange(1, 2**31)
-        session = FetchSession(session_id, entries, uses_topic_ids=uses_topic_ids)
+        session = FetchSession(session_id, entries, uses_topic_ids=uses_topic_ids, is_follower=is_follower)
         session.last_used = self._clock.monotonic()
         self._sessions[session_id] = session
         return session
 
-    def _make_room(self) -> bool:
+    def _make_room(self, *, is_follower: bool) -> bool:
         if len(self._sessions) < self._slots_max:
             return True
-        if not self._sessions:
-            return False
-        oldest = next(iter(self._sessions.values()))
-        if self._clock.monotonic() - oldest.last_used < _EVICTION_SECONDS:
-            return False
-        del self._sessions[oldest.session_id]
-        return True
+        idle_since = self._clock.monotonic() - _EVICTION_SECONDS
+        for session in self._sessions.values():  # the least recently used first
+            if session.last_used <= idle_since or (is_follower and not session.is_follower):
+                del self._sessions[session.session_id]
+                return True
+        return False
 
 
 def _entries_of(request: FetchRequest) -> OrderedDict[PartitionKey, FetchEntry]:

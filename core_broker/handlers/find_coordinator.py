@@ -1,8 +1,8 @@
 """FindCoordinator, key 10, versions 0-6.
 
 Returns the broker that coordinates a group (type 0) or a transactional id (type 1): the leader of the partition of the
-internal topic that the key maps to. The first request creates that topic, so COORDINATOR_NOT_AVAILABLE is returned only
-while it has no leader.
+internal topic that the key maps to. The first request has that topic created by the controller. While the partition has
+no leader that is alive, COORDINATOR_NOT_AVAILABLE is returned.
 Refused: share groups (type 2), with INVALID_REQUEST.
 
 Versions: 1 key type and error message; 3 flexible; 4 many keys (KIP-699); 5 TRANSACTION_ABORTABLE; 6 share groups
@@ -55,7 +55,7 @@ async def _find(key: str, key_type: int, context: RequestContext) -> Coordinator
     services = context.services
     if topic_name not in services.metadata.image.topics:
         try:
-            await services.controller.ensure_internal_topic(topic_name)
+            await services.topic_creation.ensure_internal_topic(topic_name)
         except BrokerError:
             return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     image = context.services.metadata.image
@@ -64,10 +64,11 @@ async def _find(key: str, key_type: int, context: RequestContext) -> Coordinator
         return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader_id = topic.partitions[partition_for(key, len(topic.partitions))].leader_id
     broker = image.brokers.get(leader_id)
-    endpoint = broker.endpoint(context.listener_name) if broker is not None else None
-    if endpoint is None:
+    # A fenced broker is about to be replaced as the leader.
+    endpoint = broker.endpoint(context.listener_name) if broker is not None and not broker.is_fenced else None
+    if broker is None or endpoint is None:
         return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    host = host_for_client(endpoint, context.local_host)
+    host = host_for_client(endpoint, context.services.metadata.image, context.services.settings, context.local_host)
     return Coordinator(key, leader_id, host, endpoint.port, ErrorCode.NONE, None)
 
 

@@ -8,7 +8,7 @@ Versions: 1 flexible.
 
 from collections import Counter
 
-from core_broker.cluster.config_rules import ConfigChange
+from core_broker.cluster.controller.configs import ConfigChange
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import incremental_alter_configs as wire

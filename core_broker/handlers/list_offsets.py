@@ -2,7 +2,8 @@
 
 Supported: latest (-1), earliest (-2), the record with the greatest timestamp (-3), earliest local (-4, the same as
 earliest), and the first record at or after a time. Isolation level: for read-committed consumers the end is the last
-stable offset. Leader epochs are checked (KIP-320). Replicas see the end of the log.
+stable offset. Leader epochs are checked (KIP-320). Replicas see the end of the log. A new leader that does not know yet
+what is committed answers OFFSET_NOT_AVAILABLE rather than an offset that is too low (KIP-207).
 Ignored: the time-out (10; it is for tiered storage). Latest tiered (-5) and earliest pending upload (-6) are answered
 with "none", because there is no tiered storage.
 
@@ -43,6 +44,9 @@ _SINCE: Final[Mapping[int, int]] = {
 """The version that introduced each special timestamp."""
 
 _CONSUMER: Final = -1
+_DEBUGGER: Final = -2
+"""The replica id of tools that may read from any replica."""
+_OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _READ_COMMITTED: Final = 1
 
 
@@ -74,11 +78,13 @@ def _look_up(
 ) -> None:
     if wanted.timestamp < 0 and context.api_version < _SINCE.get(wanted.timestamp, context.api_version + 1):
         raise BrokerError(ErrorCode.UNSUPPORTED_VERSION)
-    partition = context.services.partitions.get(topic, wanted.partition_index)
-    partition.check_leader_epoch(wanted.current_leader_epoch)
+    partition = context.services.partitions.get_in_epoch(
+        topic, wanted.partition_index, wanted.current_leader_epoch, from_leader=request.replica_id != _DEBUGGER
+    )
     end = _readable_end(partition, request)
     match wanted.timestamp:
         case SpecialTime.LATEST:
+            _check_end_is_known(partition, request, context)
             result.offset = end
             result.leader_epoch = partition.leader_epoch
         case SpecialTime.EARLIEST | SpecialTime.EARLIEST_LOCAL:
@@ -93,6 +99,15 @@ def _look_up(
                 found = partition.log.offset_for_timestamp(timestamp, upper_offset=end)
             if found is not None and found.offset < end:
                 result.timestamp, result.offset, result.leader_epoch = found.timestamp, found.offset, found.leader_epoch
+            else:
+                _check_end_is_known(partition, request, context)
+
+
+def _check_end_is_known(partition: Partition, request: wire.ListOffsetsRequest, context: RequestContext) -> None:
+    """Reject a client while the high watermark of a new leader lags behind what earlier leaders committed."""
+    if request.replica_id == _CONSUMER and partition.is_leader and partition.high_watermark < partition.epoch_start:
+        is_known = context.api_version >= _OFFSET_NOT_AVAILABLE_SINCE
+        raise BrokerError(ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def _readable_end(partition: Partition, request: wire.ListOffsetsRequest) -> int:

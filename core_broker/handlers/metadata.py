@@ -14,10 +14,10 @@ from collections.abc import Coroutine, Iterator
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from core_broker.cluster.controller.topic_rules import is_valid_topic_name
 from core_broker.cluster.endpoints import host_for_client
 from core_broker.cluster.metadata import MetadataImage, TopicImage
 from core_broker.cluster.quorum import MetadataQuorum
-from core_broker.cluster.topic_rules import is_valid_topic_name
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from core_broker.handlers.context import RequestContext
@@ -42,12 +42,7 @@ def handle(frame: memoryview, body: int, context: RequestContext) -> bytearray |
 
 
 async def _create_and_answer(request: wire.MetadataRequest, names: list[str], context: RequestContext) -> bytearray:
-    try:
-        results = await context.services.controller.auto_create_topics(names)
-    except BrokerError as error:
-        return _answer(request, context, dict.fromkeys(names, error))
-    failed = {name: result for name, result in results.items() if isinstance(result, BrokerError)}
-    return _answer(request, context, failed)
+    return _answer(request, context, await context.services.topic_creation.auto_create(names))
 
 
 def _to_create(request: wire.MetadataRequest, context: RequestContext) -> Iterator[str]:
@@ -75,7 +70,7 @@ def _answer(request: wire.MetadataRequest, context: RequestContext, failed: dict
     head = wire.MetadataResponse(
         brokers=list(_brokers(image, context)),
         cluster_id=image.cluster_id,
-        controller_id=quorum.leader_id,
+        controller_id=quorum.controller_id_for_clients,
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
@@ -88,7 +83,9 @@ def _brokers(image: MetadataImage, context: RequestContext) -> Iterator[wire.Met
     for broker in image.live_brokers():
         endpoint = broker.endpoint(context.listener_name)
         if endpoint is not None:
-            host = host_for_client(endpoint, context.local_host)
+            host = host_for_client(
+                endpoint, context.services.metadata.image, context.services.settings, context.local_host
+            )
             yield wire.MetadataResponseBroker(broker.broker_id, host, endpoint.port, broker.rack)
 
 

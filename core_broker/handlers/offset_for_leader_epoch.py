@@ -26,8 +26,7 @@ def handle(request: wire.OffsetForLeaderEpochRequest, context: RequestContext) -
 def _look_up(topic: str, wanted: wire.OffsetForLeaderPartition, context: RequestContext) -> wire.EpochEndOffset:
     result = wire.EpochEndOffset(partition=wanted.partition)
     try:
-        partition = context.services.partitions.get(topic, wanted.partition)
-        partition.check_leader_epoch(wanted.current_leader_epoch)
+        partition = context.services.partitions.get_in_epoch(topic, wanted.partition, wanted.current_leader_epoch)
     except BrokerError as error:
         result.error_code = error.code
         return result

@@ -20,6 +20,7 @@ from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.partition import Partition
 from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, RecordsRefused
 from core_broker.handlers.context import RequestContext
+from core_broker.handlers.current_leader import LEADER_CHANGED, encode_endpoints, find_leader
 from core_broker.handlers.produce_wire import (
     TOPIC_IDS_SINCE,
     PartitionResult,
@@ -37,6 +38,7 @@ from core_broker.schema_guard.guard import Inspection
 _ACKS_ALL: Final = -1
 _ACKS_NONE: Final = 0
 _RECORD_BATCHES_SINCE: Final = 3
+_CURRENT_LEADER_SINCE: Final = 10
 _ABORTABLE_SINCE: Final = 11
 _IMPLICIT_PARTITIONS_SINCE: Final = 12
 _ATTRIBUTES_AT: Final = 22
@@ -47,6 +49,7 @@ _TRY_AGAIN: Final = frozenset(
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.NETWORK_EXCEPTION,
     }
 )
 """Answered with NOT_ENOUGH_REPLICAS, after which producers of every version send the same batch again."""
@@ -85,6 +88,7 @@ class _Pending(msgspec.Struct, gc=False):
     partition: Partition
     result: PartitionResult
     last_offset: int
+    leader_epoch: int
 
 
 Refusals = dict[tuple[str, int], BrokerError]
@@ -122,6 +126,7 @@ def _append_all(
                     # At least one must be named: otherwise clients treat all records of the batch as bad.
                     result.record_errors = error.records[: max(record_errors_left, 1)]
                     record_errors_left -= len(result.record_errors)
+                _name_leader(result, name, call, context)
                 partition_results.append(result)
         results.append(TopicResult(topic.key, partition_results))
     return results
@@ -152,7 +157,7 @@ def _append(
     appended = partition.append(records, acks_all=acks_all)
     result = PartitionResult(index, 0, appended.first_offset, appended.timestamp_ms, appended.log_start_offset)
     if partition.must_flush or (acks_all and appended.last_offset >= partition.high_watermark):
-        pending.append(_Pending(partition, result, appended.last_offset))
+        pending.append(_Pending(partition, result, appended.last_offset, partition.leader_epoch))
     return result
 
 
@@ -181,12 +186,24 @@ async def _finish_later(
             if waiting.partition.must_flush:
                 await context.services.logs.flush_now(waiting.partition.log)
             if call.acks == _ACKS_ALL:
-                await waiting.partition.wait_committed(waiting.last_offset, timeout_ms=max(call.timeout_ms, 1))
+                await waiting.partition.wait_committed(
+                    waiting.last_offset, timeout_ms=max(call.timeout_ms, 1), leader_epoch=waiting.leader_epoch
+                )
+                waiting.partition.check_min_isr_after_append()
         except BrokerError as error:
             waiting.result.error = error.code
             waiting.result.base_offset = -1
             waiting.result.message = error.message
+            _name_leader(waiting.result, waiting.partition.topic, call, context)
     return _respond(call, results, context)
+
+
+def _name_leader(result: PartitionResult, topic: str, call: ProduceCall, context: RequestContext) -> None:
+    """With an error that says that another broker leads the partition, add which one."""
+    if result.error in LEADER_CHANGED and context.api_version >= _CURRENT_LEADER_SINCE:
+        result.leader = find_leader(context, topic, result.index)
+        if result.leader is not None:
+            call.leaders.append(result.leader[0])
 
 
 def _respond(call: ProduceCall, results: list[TopicResult], context: RequestContext) -> bytearray | None:
@@ -194,6 +211,9 @@ def _respond(call: ProduceCall, results: list[TopicResult], context: RequestCont
         if any(result.error for topic in results for result in topic.partitions):
             raise AcksNoneFailed
         return None
+    if call.leaders:
+        endpoints = encode_endpoints(call.leaders, context)
+        return write_response(results, context.api_version, context.correlation_id, endpoints=endpoints)
     return write_response(results, context.api_version, context.correlation_id)
 
 
@@ -205,7 +225,7 @@ def _unverified_batches(call: ProduceCall, context: RequestContext) -> Iterator[
     services = context.services
     # New producers let the broker add their partitions; those of older ones need not be verified.
     adds_partitions = context.api_version >= _IMPLICIT_PARTITIONS_SINCE
-    if not adds_partitions and not services.controller.settings.transaction_partition_verification_enable:
+    if not adds_partitions and not services.current_settings.transaction_partition_verification_enable:
         return
     for topic in call.topics:
         name = _name_of(topic, context)
@@ -240,7 +260,7 @@ async def _verify(call: ProduceCall, context: RequestContext, refusals: Refusals
         if (partition.topic, partition.index) in refusals:
             continue
         guards.append((partition, producer_id, partition.producers.begin_verification(producer_id)))
-        error = await context.services.transactions.verify_or_add_partition(
+        error = await context.services.transaction_verifier.verify_or_add(
             call.transactional_id or "",
             producer_id,
             producer_epoch,

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core_broker.errors import ErrorCode
+from core_broker.handlers.current_leader import LeaderAndEpoch, encode_leader
 from core_broker.protocol.frames import finish_response, start_response
 from core_broker.protocol.primitives import DecodeError, read_uvarint, skip_tagged_fields, uvarint
 
@@ -58,6 +59,8 @@ class ProduceCall(msgspec.Struct, gc=False):
     acks: int
     timeout_ms: int
     topics: list[TopicRecords]
+    leaders: list[int] = []
+    """The brokers that lead partitions of the request which this one does not lead."""
 
 
 class PartitionResult(msgspec.Struct, gc=False):
@@ -71,6 +74,8 @@ class PartitionResult(msgspec.Struct, gc=False):
     message: str | None = None
     record_errors: Sequence[tuple[int, str]] = ()
     """Index within the batch and error of individual records; `message` is set, too."""
+    leader: LeaderAndEpoch | None = None
+    """The current leader, with an error that says there is another one (KIP-951)."""
 
 
 class TopicResult(msgspec.Struct, gc=False):
@@ -190,8 +195,10 @@ def _topic(key: memoryview | None, version: int, partitions: list[PartitionRecor
     return TopicRecords("" if version >= TOPIC_IDS_SINCE else str(raw, "utf-8"), raw, partitions)
 
 
-def write_response(topics: list[TopicResult], version: int, correlation_id: int) -> bytearray:
-    """The complete response frame."""
+def write_response(
+    topics: list[TopicResult], version: int, correlation_id: int, *, endpoints: bytes = b"\x00"
+) -> bytearray:
+    """The complete response frame; `endpoints` is the tagged end."""
     flexible = version >= FLEXIBLE_SINCE
     out = start_response(correlation_id, flexible=flexible)
     out += uvarint(len(topics) + 1) if flexible else _pack_int32(len(topics))
@@ -202,7 +209,7 @@ def write_response(topics: list[TopicResult], version: int, correlation_id: int)
         results = topic.partitions
         out += uvarint(len(results) + 1) if flexible else _pack_int32(len(results))
         for result in results:
-            if flexible and result.message is None:
+            if flexible and result.message is None and result.leader is None:
                 out += _pack_success(
                     result.index,
                     result.error,
@@ -218,7 +225,7 @@ def write_response(topics: list[TopicResult], version: int, correlation_id: int)
     if version >= 1:
         out += b"\0\0\0\0"
     if flexible:
-        out.append(0)
+        out += endpoints
     return finish_response(out)
 
 
@@ -238,6 +245,8 @@ def _write_result(out: bytearray, result: PartitionResult, version: int, *, flex
             out += _pack_int32(batch_index)
             out += _text_and_tags(message, flexible=flexible)
         out += _text_and_tags(result.message, flexible=flexible)
+        if result.leader is not None:
+            out[-1:] = b"\x01\x00" + encode_leader(result.leader)
 
 
 def _text_and_tags(text: str | None, *, flexible: bool) -> bytes:

@@ -1,17 +1,22 @@
 """Every API that this broker supports: the list behind dispatch and the response to ApiVersions."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias, get_type_hints
-
-import msgspec
+from collections.abc import Iterable
+from typing import Any, Final, get_type_hints
 
 from core_broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
+    add_raft_voter,
+    allocate_producer_ids,
     alter_configs,
+    alter_partition,
     alter_partition_reassignments,
     alter_replica_log_dirs,
     api_versions,
+    assign_replicas_to_dirs,
+    begin_quorum_epoch,
+    broker_heartbeat,
+    broker_registration,
     consumer_group_describe,
     consumer_group_heartbeat,
     create_acls,
@@ -31,8 +36,12 @@ from core_broker.handlers import (
     describe_topic_partitions,
     describe_transactions,
     elect_leaders,
+    end_quorum_epoch,
     end_txn,
+    envelope,
     fetch,
+    fetch_metadata,
+    fetch_snapshot,
     find_coordinator,
     heartbeat,
     incremental_alter_configs,
@@ -50,54 +59,30 @@ from core_broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    remove_raft_voter,
     sasl_authenticate,
     sasl_handshake,
     sync_group,
     txn_offset_commit,
     unregister_broker,
     update_features,
+    update_raft_voter,
+    vote,
     write_txn_markers,
 )
-from core_broker.handlers.context import RequestContext
-from core_broker.handlers.fetch_response import Chunk
+from core_broker.handlers.api import Api, MessageHandler
 from core_broker.protocol.fields import Message
-from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 from core_broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from core_broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from core_broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 
-Answer: TypeAlias = bytearray | list[Chunk] | None
-"""A complete response: bytes, or bytes and parts of files, or nothing at all (`acks=0`)."""
 
-RawHandler: TypeAlias = Callable[[memoryview, int, RequestContext], Answer | Awaitable[Answer]]
-"""Decodes the request from its frame and encodes the response itself: the hot path."""
-
-MessageHandler: TypeAlias = Callable[[Any, RequestContext], Message | Awaitable[Message]]
-"""Takes a decoded request and returns a response, which dispatch encodes."""
-
-
-class Api(msgspec.Struct, frozen=True):
-    """One API: its handler and its versions."""
-
-    key: int
-    name: str
-    first_version: int
-    last_version: int
-    flexible_since: int
-    request: type[Message]
-    response: type[Message]
-    handler: MessageHandler | None = None
-    raw_handler: RawHandler | None = None
-
-    def has_flexible_response_header(self, version: int) -> bool:
-        """Whether response headers have tagged fields; never for ApiVersions, read before any version is agreed on."""
-        return version >= self.flexible_since and self.key != ApiVersionsRequest.API_KEY
-
-
-def _api(handler: MessageHandler, first_version: int, last_version: int) -> Api:
+def _api(handler: MessageHandler, first_version: int, last_version: int, *, is_forwarded: bool = False) -> Api:
     """A row for a handler; its annotations say which API it is."""
     hints = get_type_hints(handler)
-    return _row(hints["request"], hints["return"], first_version, last_version, handler=handler)
+    return _row(
+        hints["request"], hints["return"], first_version, last_version, handler=handler, is_forwarded=is_forwarded
+    )
 
 
 def _row(request: type[Message], response: type[Message], first_version: int, last_version: int, **how: Any) -> Api:
@@ -107,7 +92,37 @@ def _row(request: type[Message], response: type[Message], first_version: int, la
     return Api(request.API_KEY, name, first_version, last_version, request.FLEXIBLE_SINCE, request, response, **how)
 
 
-APIS: Final = (
+_FORWARDED: Final = (
+    _api(create_topics.handle, 2, 7, is_forwarded=True),
+    _api(delete_topics.handle, 1, 6, is_forwarded=True),
+    _api(create_acls.handle, 1, 3, is_forwarded=True),
+    _api(delete_acls.handle, 1, 3, is_forwarded=True),
+    _api(alter_configs.handle, 0, 2, is_forwarded=True),
+    _api(create_partitions.handle, 0, 3, is_forwarded=True),
+    _api(elect_leaders.handle, 0, 2, is_forwarded=True),
+    _api(incremental_alter_configs.handle, 0, 1, is_forwarded=True),
+    _api(alter_partition_reassignments.handle, 0, 1, is_forwarded=True),
+    _api(list_partition_reassignments.handle, 0, 0, is_forwarded=True),
+    _api(describe_quorum.handle, 0, 2, is_forwarded=True),
+    _api(update_features.handle, 0, 2, is_forwarded=True),
+    _api(unregister_broker.handle, 0, 0, is_forwarded=True),
+    _api(add_raft_voter.handle, 0, 1, is_forwarded=True),
+    _api(remove_raft_voter.handle, 0, 0, is_forwarded=True),
+)
+"""Changes of the metadata, and what only the active controller knows; on brokers and on controllers."""
+
+_EVERYWHERE: Final = (
+    *_FORWARDED,
+    _api(sasl_handshake.handle, 0, 1),
+    _api(api_versions.handle, 0, 4),
+    _api(describe_acls.handle, 1, 3),
+    _api(describe_configs.handle, 1, 4),
+    _api(sasl_authenticate.handle, 0, 2),
+    _api(describe_cluster.handle, 0, 2),
+)
+
+BROKER_APIS: Final = (
+    *_EVERYWHERE,
     _row(ProduceRequest, ProduceResponse, 0, 13, raw_handler=produce.handle),
     _row(FetchRequest, FetchResponse, 4, 18, raw_handler=fetch.handle),
     _api(list_offsets.handle, 1, 11),
@@ -121,10 +136,6 @@ APIS: Final = (
     _api(sync_group.handle, 0, 5),
     _api(describe_groups.handle, 0, 6),
     _api(list_groups.handle, 0, 5),
-    _api(sasl_handshake.handle, 0, 1),
-    _api(api_versions.handle, 0, 4),
-    _api(create_topics.handle, 2, 7),
-    _api(delete_topics.handle, 1, 6),
     _api(delete_records.handle, 0, 2),
     _api(init_producer_id.handle, 0, 5),
     _api(offset_for_leader_epoch.handle, 2, 4),
@@ -133,26 +144,11 @@ APIS: Final = (
     _api(end_txn.handle, 0, 5),
     _api(write_txn_markers.handle, 1, 2),
     _api(txn_offset_commit.handle, 0, 5),
-    _api(describe_acls.handle, 1, 3),
-    _api(create_acls.handle, 1, 3),
-    _api(delete_acls.handle, 1, 3),
-    _api(describe_configs.handle, 1, 4),
-    _api(alter_configs.handle, 0, 2),
     _api(alter_replica_log_dirs.handle, 1, 2),
     _api(describe_log_dirs.handle, 1, 5),
-    _api(sasl_authenticate.handle, 0, 2),
-    _api(create_partitions.handle, 0, 3),
     _api(delete_groups.handle, 0, 2),
-    _api(elect_leaders.handle, 0, 2),
-    _api(incremental_alter_configs.handle, 0, 1),
-    _api(alter_partition_reassignments.handle, 0, 1),
-    _api(list_partition_reassignments.handle, 0, 0),
     _api(offset_delete.handle, 0, 0),
-    _api(describe_quorum.handle, 0, 2),
-    _api(update_features.handle, 0, 2),
-    _api(describe_cluster.handle, 0, 2),
     _api(describe_producers.handle, 0, 0),
-    _api(unregister_broker.handle, 0, 0),
     _api(describe_transactions.handle, 0, 0),
     _api(list_transactions.handle, 0, 2),
     _api(consumer_group_heartbeat.handle, 0, 1),
@@ -160,10 +156,31 @@ APIS: Final = (
     _api(list_config_resources.handle, 0, 1),
     _api(describe_topic_partitions.handle, 0, 0),
 )
+"""The APIs of listeners for clients and other brokers."""
 
-BY_KEY: Final = {api.key: api for api in APIS}
+CONTROLLER_APIS: Final = (
+    *_EVERYWHERE,
+    _api(fetch_metadata.handle, 13, 18),
+    _api(vote.handle, 0, 2),
+    _api(begin_quorum_epoch.handle, 0, 1),
+    _api(end_quorum_epoch.handle, 0, 1),
+    _api(fetch_snapshot.handle, 0, 1),
+    _api(update_raft_voter.handle, 0, 0),
+    _api(envelope.handler(BROKER_APIS), 0, 0),
+    _api(broker_registration.handle, 0, 4),
+    _api(broker_heartbeat.handle, 0, 2),
+    _api(alter_partition.handle, 2, 3),
+    _api(allocate_producer_ids.handle, 0, 0),
+    _api(assign_replicas_to_dirs.handle, 0, 0),
+)
+"""The APIs of controller listeners, for brokers and other controllers."""
+
+BROKER_BY_KEY: Final = {api.key: api for api in BROKER_APIS}
+CONTROLLER_BY_KEY: Final = {api.key: api for api in CONTROLLER_APIS}
+BY_KEY: Final = {**CONTROLLER_BY_KEY, **BROKER_BY_KEY}
+"""All APIs, for their names."""
 
 
-def advertised_versions() -> tuple[tuple[int, int, int], ...]:
-    """Key, lowest and highest version of every API, as in the response to ApiVersions."""
-    return tuple(sorted((api.key, api.first_version, api.last_version) for api in APIS))
+def advertised_versions(apis: Iterable[Api] = BROKER_APIS) -> tuple[tuple[int, int, int], ...]:
+    """Key, lowest and highest version of APIs, as in the response to ApiVersions."""
+    return tuple(sorted((api.key, api.first_version, api.last_version) for api in apis))

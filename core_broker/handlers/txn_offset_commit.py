@@ -74,9 +74,9 @@ async def _join_transaction(request: wire.TxnOffsetCommitRequest, context: Reque
     """Verify that the group's partition belongs to the transaction, or add it if the client's version does not."""
     services = context.services
     is_implicit = context.api_version >= _IMPLICIT_ADD_SINCE
-    if not is_implicit and not services.controller.settings.transaction_partition_verification_enable:
+    if not is_implicit and not services.current_settings.transaction_partition_verification_enable:
         return ErrorCode.NONE
-    return await services.transactions.verify_or_add_partition(
+    code = await services.transaction_verifier.verify_or_add(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
@@ -85,6 +85,8 @@ async def _join_transaction(request: wire.TxnOffsetCommitRequest, context: Reque
         add=is_implicit,
         knows_abortable=context.api_version >= _ABORTABLE_SINCE,
     )
+    # Older clients do not expect NETWORK_EXCEPTION here; after the other they try again at the same coordinator.
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if code is ErrorCode.NETWORK_EXCEPTION else code
 
 
 def _error(topic: str, partition: wire.TxnOffsetCommitRequestPartition, context: RequestContext) -> ErrorCode:

@@ -1,7 +1,6 @@
 """UnregisterBroker, key 64, version 0: removes a broker that will not return from the metadata.
 
-Supported: brokers that are not running. Kafka unregisters a running one, too, which leaves its partitions without a
-leader until it is restarted; this broker, the only one, cannot be unregistered.
+Supported: every broker but the one that runs on this node. Others lead its partitions as far as they can.
 Ignored: nothing.
 """
 

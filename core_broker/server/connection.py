@@ -17,10 +17,11 @@ from typing import Final, Protocol
 
 import msgspec
 
+from core_broker.handlers.api import Answer
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_response import Chunk
 from core_broker.handlers.produce import AcksNoneFailed
-from core_broker.handlers.table import BY_KEY, Answer
+from core_broker.handlers.table import BY_KEY
 from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import RequestStats
 from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_header
@@ -362,6 +363,8 @@ class Connection:
             self.close("the request was cancelled")
         elif isinstance(error, AcksNoneFailed):
             self.close("a produce request with acks=0 failed")
+        elif isinstance(error, UnknownRequest):
+            self._refuse(str(error))
         elif error is not None:
             log.error("request failed", exc_info=error, extra={"client": self._peer(), "api": request.api_name})
             self.close("internal error")

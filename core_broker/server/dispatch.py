@@ -3,15 +3,17 @@
 import logging
 from collections.abc import Awaitable
 from inspect import isawaitable
-from typing import Any
 
 import msgspec
 
+from core_broker.cluster.controller_channel import has_not_controller_error
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.api import Answer, Api
 from core_broker.handlers.context import RequestContext, Services
-from core_broker.handlers.table import BY_KEY, Answer, Api
+from core_broker.handlers.error_responses import error_response
+from core_broker.handlers.table import BROKER_BY_KEY, CONTROLLER_BY_KEY
 from core_broker.protocol.fields import Message, decode
-from core_broker.protocol.frames import encode_response, parse_client_id
+from core_broker.protocol.frames import SIZE_BYTES, encode_response, finish_response, parse_client_id
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 
 log = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ class Client(msgspec.Struct):
     """Our address that it connected to."""
     software: str = "unknown"
     """Name and version from its ApiVersions request."""
+    is_controller_listener: bool = False
+    """Whether it connected to a controller listener, which has other APIs."""
 
 
 class UnknownRequest(Exception):
@@ -41,7 +45,7 @@ def dispatch(
     Raises DecodeError or UnknownRequest when no response is possible.
     """
     key, version, correlation_id = header
-    api = BY_KEY.get(key)
+    api = (CONTROLLER_BY_KEY if client.is_controller_listener else BROKER_BY_KEY).get(key)
     if api is None or not api.first_version <= version <= api.last_version:
         return _answer_unsupported(api, key, version, correlation_id, client)
     client_id, body = parse_client_id(frame, flexible=version >= api.flexible_since)
@@ -54,41 +58,54 @@ def dispatch(
     if key == ApiVersionsRequest.API_KEY:
         assert isinstance(request, ApiVersionsRequest)
         client.software = f"{request.client_software_name} {request.client_software_version}".strip() or "unknown"
+    if api.is_forwarded and not client.is_controller_listener:
+        # The frame is part of a buffer that is about to be reused.
+        return _ask_controller(api, request, bytes(frame), context)
     assert api.handler is not None
     try:
         response = api.handler(request, context)
     except BrokerError as error:
-        response = _error_response(api, error)
+        response = error_response(request, api.response, error)
     if isawaitable(response):
-        return _encode_later(api, response, context)
-    return _encode(api, response, context)
+        return _encode_later(api, request, response, context)
+    return api.encode(response, context)
 
 
-async def _encode_later(api: Api, response: Awaitable[Message], context: RequestContext) -> Answer:
+async def call_handler(request: Message, services: Services) -> Message:
+    """Answer a request of this node itself, without encoding it."""
+    assert request.API_KEY is not None, "only requests have a handler"
+    api = CONTROLLER_BY_KEY[request.API_KEY]
+    context = RequestContext(services, api.key, api.last_version, 0, None, "127.0.0.1", "", "")
+    return await api.run(request, context)
+
+
+async def _encode_later(api: Api, request: Message, response: Awaitable[Message], context: RequestContext) -> Answer:
     try:
         message = await response
     except BrokerError as error:
-        message = _error_response(api, error)
-    return _encode(api, message, context)
+        message = error_response(request, api.response, error)
+    return api.encode(message, context)
 
 
-def _encode(api: Api, response: Message, context: RequestContext) -> bytearray:
-    return encode_response(
-        response,
-        context.api_version,
-        context.correlation_id,
-        flexible_header=api.has_flexible_response_header(context.api_version),
-    )
+async def _ask_controller(api: Api, request: Message, frame: bytes, context: RequestContext) -> Answer:
+    """Have the active controller answer, which may be this node, and no longer be it before the answer is ready."""
+    if context.services.metadata.is_leader:
+        message = await api.run(request, context)
+        if not has_not_controller_error(message):
+            return api.encode(message, context)
+    return await _forward(api, request, frame, context)
 
 
-def _error_response(api: Api, error: BrokerError) -> Message:
-    """A response with nothing but the error, for APIs whose response has a top-level error code."""
-    fields: dict[str, Any] = {"error_code": int(error.code)}
-    if "error_message" in api.response.__struct_fields__:
-        fields["error_message"] = error.message
-    if "error_code" not in api.response.__struct_fields__:
-        raise error
-    return api.response(**fields)
+async def _forward(api: Api, request: Message, frame: bytes, context: RequestContext) -> Answer:
+    """Have the active controller answer."""
+    channel = context.services.controller_channel
+    try:
+        response = await channel.forward(frame, principal=context.principal, client_host=context.client_host)
+    except BrokerError as error:
+        if error.code == ErrorCode.UNSUPPORTED_VERSION:
+            raise UnknownRequest(f"{api.name} v{context.api_version}: {error.message}") from error
+        return api.encode(error_response(request, api.response, error), context)
+    return finish_response(bytearray(SIZE_BYTES) + response)
 
 
 def _answer_unsupported(api: Api | None, key: int, version: int, correlation_id: int, client: Client) -> bytearray:
@@ -102,4 +119,4 @@ def _answer_unsupported(api: Api | None, key: int, version: int, correlation_id:
     raise UnknownRequest(f"key {key} version {version} from {client.software}: {name}")
 
 
-__all__ = ["UnknownRequest", "dispatch"]
+__all__ = ["UnknownRequest", "call_handler", "dispatch"]

@@ -39,6 +39,7 @@ class Server:
         self._metrics = metrics
         self._stats: dict[int, RequestStats] = {}
         self._listeners: list[BoundListener] = []
+        self._controller_listeners: list[BoundListener] = []
         self._connections: set[Connection] = set()
         self._per_host: Counter[str] = Counter()
         self.stalled_seconds = 5.0
@@ -56,16 +57,29 @@ class Server:
 
     @property
     def listeners(self) -> list[Listener]:
-        """The bound listeners, with their actual ports."""
+        """The bound listeners of clients, with their actual ports."""
         return [bound.listener for bound in self._listeners]
 
+    @property
+    def controller_listeners(self) -> list[Listener]:
+        """The bound listeners of the other nodes, with their actual ports."""
+        return [bound.listener for bound in self._controller_listeners]
+
     async def bind(self) -> None:
-        """Bind the ports; no client is accepted before `start`."""
-        for listener in self._settings.broker_listeners:
+        """Bind the ports; no connection is accepted before `start` and `start_controller`."""
+        settings = self._settings
+        for listener in settings.listeners:
             bound = await BoundListener.bind(
-                listener, self._accept, pace=self._pace, backlog=self._settings.socket_listen_backlog_size
+                listener, self._accept, pace=self._pace, backlog=settings.socket_listen_backlog_size
             )
-            self._listeners.append(bound)
+            is_controller = listener.name in settings.controller_listener_names
+            (self._controller_listeners if is_controller else self._listeners).append(bound)
+
+    def start_controller(self, services: Services) -> None:
+        """Start accepting other nodes: a quorum needs that before it has a leader, and a broker before it can start."""
+        self.services = services
+        for listener in self._controller_listeners:
+            listener.start()
 
     def start(self, services: Services) -> None:
         """Start accepting clients."""
@@ -87,7 +101,7 @@ class Server:
         """Stop listening and close every connection."""
         if self._watch is not None:
             self._watch.cancel()
-        for listener in self._listeners:
+        for listener in (*self._listeners, *self._controller_listeners):
             listener.close()
         for connection in tuple(self._connections):
             connection.close()
@@ -142,7 +156,8 @@ class Server:
             log.warning("connection refused: too many connections", extra={"client": host})
             sock.close()
             return
-        client = Client(host, peer[1], bound.listener.name, local[0])
+        is_controller = bound in self._controller_listeners
+        client = Client(host, peer[1], bound.listener.name, local[0], is_controller_listener=is_controller)
         self._per_host[host] += 1
         self._metrics.connections_open += 1
         self._metrics.connections_accepted += 1

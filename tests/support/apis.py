@@ -54,5 +54,7 @@ MUST: Final = {
     69: (0, 1),
     74: (0, 1),
     75: (0, 0),
+    80: (0, 1),
+    81: (0, 0),
 }
 """Key to the versions that must lie inside the advertised range: Kafka 4's minima, so that no client is left out."""

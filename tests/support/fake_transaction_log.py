@@ -2,13 +2,15 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import cast
 
 from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.protocol.records import BatchHeader, Record, build_batch, parse_header
+from core_broker.log.partition_log import AppendResult
+from core_broker.log.producer_state import Origin
+from core_broker.protocol.records import BatchHeader, parse_header, stamp
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
 from core_broker.transactions.coordinator import TransactionCoordinator
@@ -42,7 +44,12 @@ class FakeLog:
 class FakeStatePartition:
     """A partition of `__transaction_state` whose appends can fail or be held back."""
 
-    def __init__(self) -> None:
+    topic = "__transaction_state"
+    is_leader = True
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.leader_epoch = 0
         self.log = FakeLog()
         self.failures: deque[ErrorCode] = deque()
         self.late_failures: deque[ErrorCode] = deque()
@@ -50,24 +57,40 @@ class FakeStatePartition:
         self.gate: asyncio.Event | None = None
         """When set to an event, appends are committed only once it is set."""
 
-    async def append_records(self, records: Sequence[Record], *, timeout_ms: int = 5000) -> int:
+    @property
+    def high_watermark(self) -> int:
+        """Everything is committed that nothing holds back."""
+        return self.log.end_offset if self.gate is None or self.gate.is_set() else 0
+
+    def append(
+        self,
+        buffer: bytearray,
+        *,
+        acks_all: bool,
+        origin: Origin = Origin.COORDINATOR,
+        transaction_version: int = 0,
+    ) -> AppendResult:
         """Append one batch."""
         if self.failures:
             raise BrokerError(self.failures.popleft())
         offset = self.log.end_offset
-        self.log.batches.append(build_batch(records, base_offset=offset))
+        stamp(buffer, parse_header(buffer), base_offset=offset, leader_epoch=self.leader_epoch)
+        self.log.batches.append(buffer)
+        return AppendResult(offset, offset, -1, 0, False)
+
+    async def wait_committed(self, offset: int, *, timeout_ms: int) -> None:
+        """Wait until nothing holds the append back."""
         if self.gate is not None:
             await self.gate.wait()
         if self.late_failures:
             raise BrokerError(self.late_failures.popleft())
-        return offset
 
 
 class FakeStatePartitions:
     """All partitions of `__transaction_state`; they outlive coordinators, as a disk does."""
 
     def __init__(self) -> None:
-        self.by_index = [FakeStatePartition() for _ in range(STATE_PARTITIONS)]
+        self.by_index = [FakeStatePartition(index) for index in range(STATE_PARTITIONS)]
 
     def get(self, topic: str, index: int) -> FakeStatePartition:
         """One partition."""
@@ -126,7 +149,7 @@ class TransactionWorld:
         self.timer = asyncio.Event()
         """Set it to let the coordinator look at the clock."""
 
-    async def allocate_producer_ids(self, count: int) -> range:
+    async def allocate_producer_ids(self, count: int = 1000) -> range:
         """A block of ids."""
         first = self.next_producer_id
         self.next_producer_id += count
@@ -146,8 +169,9 @@ class TransactionWorld:
             completion_wait_ms=self.completion_wait_ms,
             sleep=self._pause,
         )
-        for index in range(STATE_PARTITIONS):
-            coordinator.become_leader(index, self.leader_epoch)
+        for partition in self.state.by_index:
+            partition.leader_epoch = self.leader_epoch
+            coordinator.become_leader(partition.index, self.leader_epoch)
         return coordinator
 
     @asynccontextmanager

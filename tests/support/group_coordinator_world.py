@@ -37,7 +37,7 @@ class GroupCoordinatorWorld:
     def _new_coordinator(self) -> GroupCoordinator:
         coordinator = self.new_coordinator()
         for index in range(self.partition_count):
-            coordinator.become_leader(index, 0)
+            coordinator.become_leader(index, self.partitions.get(OFFSETS_TOPIC, index).leader_epoch)
         return coordinator
 
     def new_coordinator(self) -> GroupCoordinator:
@@ -140,8 +140,8 @@ class GroupCoordinatorWorld:
     async def end_transaction(self, *, commit: bool, producer_id: int = 7) -> None:
         """Write the marker, as the transaction coordinator does."""
         partition = self.partition_of()
-        await partition.append_marker(producer_id, 0, commit=commit, coordinator_epoch=0)
-        self.coordinator.complete_transaction(partition.index, producer_id, commit=commit)
+        offset = await partition.append_marker(producer_id, 0, commit=commit, coordinator_epoch=0)
+        self.coordinator.complete_transaction(partition.index, producer_id, commit=commit, log_offset=offset)
 
     def committed(self, topic: str = "orders", partition: int = 0, *, group_id: str = GROUP) -> int | None:
         """The committed offset of a partition."""

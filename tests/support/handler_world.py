@@ -4,28 +4,33 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from core_broker.cluster.config_rules import ConfigChange
-from core_broker.cluster.controller import Controller
+from core_broker.cluster.controller.configs import ConfigChange
+from core_broker.cluster.controller.controller import Controller
+from core_broker.cluster.controller.topics import NewTopic
+from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.effective_settings import EVERY_BROKER
 from core_broker.cluster.endpoints import AdvertisedEndpoints
 from core_broker.cluster.metadata import ResourceType
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
-from core_broker.cluster.topic_changes import NewTopic
+from core_broker.cluster.registration_request import registration_request
+from core_broker.cluster.topic_creation import TopicCreation
 from core_broker.errors import BrokerError
 from core_broker.groups.coordinator import GroupCoordinator
+from core_broker.handlers.api import Answer
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
-from core_broker.handlers.table import BY_KEY, Answer, advertised_versions
+from core_broker.handlers.table import BROKER_BY_KEY, BY_KEY, CONTROLLER_APIS, advertised_versions
 from core_broker.log.segment_chain import LogSlice
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
+from core_broker.peers.peers import Peers
 from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.frames import unpack_header
 from core_broker.protocol.records import Record, build_batch
 from core_broker.schema_guard.guard import SchemaGuard
-from core_broker.server.dispatch import Client, dispatch
+from core_broker.server.dispatch import Client, call_handler, dispatch
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
 from tests.support.wire import request_body
@@ -62,11 +67,14 @@ class HandlerWorld:
         self.controller = Controller(self.quorum, settings, clock, prepare=self.partitions.prepare)
         self.partitions.synchronise(self.quorum.image)
         self.quorum.subscribe(self.partitions.apply)
+        self.peers = Peers(client_id="test")
+        channel = ControllerChannel(self.peers, self.quorum, local=self.call_local)
         self.services = Services(
             settings=settings,
             clock=clock,
             metadata=self.quorum,
             controller=self.controller,
+            controller_channel=channel,
             partitions=self.partitions,
             logs=self.logs,
             groups=GroupCoordinator(
@@ -78,19 +86,35 @@ class HandlerWorld:
                 group_overrides=lambda _group_id: {},
             ),
             transactions=_NOT_HERE,
+            transaction_verifier=_NOT_HERE,
+            local_markers=_NOT_HERE,
+            topic_creation=TopicCreation(channel, self.quorum, settings=lambda: self.controller.settings),
             schema_guard=SchemaGuard(settings, clock=clock, metrics=metrics),
             fetch_sessions=FetchSessions(clock, slots_max=10),
             metrics=metrics,
             api_versions=advertised_versions(),
+            controller_api_versions=advertised_versions(CONTROLLER_APIS),
         )
 
     async def register(self) -> None:
         """Announce the broker."""
         listeners = [Listener("PLAINTEXT", "", 9092), Listener("INTERNAL", "10.0.0.7", 9095)]
-        await self.controller.register_broker(AdvertisedEndpoints.of(listeners, self.settings))
+        request = registration_request(
+            self.settings,
+            AdvertisedEndpoints.of(listeners, self.settings),
+            cluster_id=self.quorum.cluster_id,
+            incarnation_id=b"i" * 16,
+            log_dirs=[directory.directory_id for directory in self.logs.directories],
+        )
+        await self.controller.register_broker(request, unfence=True)
+
+    async def call_local(self, request: Message) -> Message:
+        """Answer a request of the broker itself."""
+        return await call_handler(request, self.services)
 
     async def close(self) -> None:
         """Close the logs."""
+        await self.peers.close()
         await self.services.schema_guard.close()
         await self.quorum.close()
         self.logs.close()
@@ -116,7 +140,8 @@ class HandlerWorld:
         self, request: Message, version: int, *, listener: str = "PLAINTEXT", local_host: str = "192.0.2.1"
     ) -> Answer:
         """Send a request through dispatch, as bytes; the answer as it would go out."""
-        client = Client("192.0.2.9", 50000, listener, local_host)
+        is_controller = request.API_KEY not in BROKER_BY_KEY
+        client = Client("192.0.2.9", 50000, listener, local_host, is_controller_listener=is_controller)
         frame = memoryview(bytearray(request_body(request, version, correlation_id=77)))
         answer = dispatch(frame, unpack_header(frame, 0), client, self.services)
         return await answer if isawaitable(answer) else answer

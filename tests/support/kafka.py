@@ -18,6 +18,7 @@ from typing import Final, Self
 from typing_extensions import override
 
 from tests.support.broker import BrokerProcess
+from tests.support.cluster import CAUDAL_NODES, ClusterProcess
 from tests.support.service import READY_TIMEOUT_S, ServiceFailed
 
 KAFKA_JARS: Final = os.environ.get("KAFKA_JARS")
@@ -28,7 +29,9 @@ _CLUSTER_ID: Final = "MkU3OEVBNTcwNTJENDM2Qk"
 
 def start_class() -> type[BrokerProcess]:
     """What to start where a broker is asked for."""
-    return BrokerProcess if KAFKA_JARS is None else KafkaProcess
+    if KAFKA_JARS is not None:
+        return KafkaProcess
+    return BrokerProcess if CAUDAL_NODES == 1 else ClusterProcess
 
 
 class KafkaNode(BrokerProcess):

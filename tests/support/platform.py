@@ -59,7 +59,7 @@ class PlatformProcess:
     @property
     def bootstrap(self) -> str:
         """Where Kafka clients connect to."""
-        return self.service("broker").endpoint
+        return self.state.bootstrap or ""
 
     def service(self, name: str) -> ServiceState:
         """How one service fares."""

@@ -19,7 +19,7 @@ STOP_TIMEOUT_S: Final = 60.0
 def service_environment() -> dict[str, str]:
     """The environment of a service: without PYTHONDONTWRITEBYTECODE, or each start would compile everything, and
     without variables of the tests that look like settings of the broker."""
-    ours = ("PYTHONDONTWRITEBYTECODE", "KAFKA_JARS", "KAFKA_NODES")
+    ours = ("PYTHONDONTWRITEBYTECODE", "KAFKA_JARS", "KAFKA_NODES", "CAUDAL_NODES")
     return {key: value for key, value in os.environ.items() if key not in ours}
 
 

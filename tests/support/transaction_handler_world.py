@@ -15,10 +15,13 @@ from core_broker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from core_broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from core_broker.transactions.broker_calls import BrokerCalls
 from core_broker.transactions.coordinator import TransactionCoordinator
+from core_broker.transactions.marker_delivery import LocalMarkers
 from core_broker.transactions.markers import MarkerRequest
 from core_broker.transactions.producer_ids import ProducerIds
 from core_broker.transactions.transaction import Producer
+from core_broker.transactions.verification import TransactionVerifier
 from tests.support.handler_world import OFFSETS_PARTITIONS, HandlerWorld
 
 STATE_PARTITIONS = 2
@@ -33,6 +36,7 @@ class TransactionHandlers:
         self.call = world.call
         self.markers_may_be_written = asyncio.Event()
         self.markers_may_be_written.set()
+        self.local_markers = LocalMarkers(world.partitions, world.services.groups.complete_transaction)
         self.coordinator = TransactionCoordinator(
             settings=world.settings,
             clock=world.clock,
@@ -41,7 +45,15 @@ class TransactionHandlers:
             producer_ids=ProducerIds(world.controller.allocate_producer_ids),
             write_marker=self._write_marker,
         )
-        world.services = msgspec.structs.replace(world.services, transactions=self.coordinator)
+        calls = BrokerCalls(None, image=lambda: world.quorum.image, listener_name="PLAINTEXT")
+        world.services = msgspec.structs.replace(
+            world.services,
+            transactions=self.coordinator,
+            transaction_verifier=TransactionVerifier(
+                self.coordinator, calls, local_id=world.settings.node_id, image=lambda: world.quorum.image
+            ),
+            local_markers=self.local_markers,
+        )
         world.partitions.on_leadership.append(self._take_over)
 
     def _take_over(self, partition: Partition) -> None:
@@ -50,13 +62,7 @@ class TransactionHandlers:
 
     async def _write_marker(self, topic: str, partition: int, marker: MarkerRequest) -> ErrorCode:
         await self.markers_may_be_written.wait()
-        await self.world.partitions.get(topic, partition).append_marker(
-            marker.producer_id,
-            marker.producer_epoch,
-            commit=marker.commit,
-            coordinator_epoch=marker.coordinator_epoch,
-        )
-        return ErrorCode.NONE
+        return await self.local_markers.write(topic, partition, marker)
 
     async def init(self, transactional_id: str = TX, *, version: int = 4) -> Producer:
         """A producer, by request."""

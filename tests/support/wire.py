@@ -30,10 +30,10 @@ def sized(body: bytes) -> bytes:
 
 
 class WireConnection:
-    """A blocking TCP connection to a broker."""
+    """A blocking TCP connection to a broker, the first of several."""
 
     def __init__(self, bootstrap: str, *, timeout_s: float = 20.0, receive_buffer_bytes: int | None = None) -> None:
-        host, _, port = bootstrap.rpartition(":")
+        host, _, port = bootstrap.partition(",")[0].rpartition(":")
         self.socket = socket.socket()
         if receive_buffer_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)

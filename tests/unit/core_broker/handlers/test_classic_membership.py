@@ -67,6 +67,16 @@ async def test_sync_of_version_five_must_name_the_protocol(broker: GroupHandlers
     assert (answer.error_code, answer.protocol_name) == (0, "range")
 
 
+async def test_heartbeat_succeeds_while_the_group_is_loaded(broker: GroupHandlers) -> None:
+    """As in Kafka. aiokafka's members end when the new coordinator asks them to wait."""
+    member_id = await broker.stable_member()
+    coordinator = broker.coordinator
+    coordinator.become_leader(coordinator.partition_of(GROUP), 1)
+    assert coordinator.is_loading
+    answer = await broker.call(HeartbeatRequest(GROUP, 1, member_id), HeartbeatResponse, 4)
+    assert answer.error_code == ErrorCode.NONE
+
+
 @pytest.mark.parametrize("version", range(5))
 async def test_heartbeat_in_every_version(broker: GroupHandlers, version: int) -> None:
     member_id = await broker.stable_member()

@@ -94,6 +94,15 @@ def test_an_idle_session_gives_its_slot_to_a_new_one(clock: ManualClock) -> None
     assert len(sessions) == 1
 
 
+def test_a_follower_takes_the_slot_of_a_consumer_but_not_of_another_follower(clock: ManualClock) -> None:
+    sessions = FetchSessions(clock, slots_max=1)
+    sessions.resolve(request(0), VERSION)
+    follower, _, _ = sessions.resolve(request(1), VERSION, is_follower=True)
+    assert follower is not None
+    other, _, _ = sessions.resolve(request(2), VERSION, is_follower=True)
+    assert other is None
+
+
 def test_a_partition_that_got_data_goes_behind_the_others(clock: ManualClock) -> None:
     sessions = FetchSessions(clock, slots_max=1)
     session, entries, _ = sessions.resolve(request(0, 1), VERSION)

@@ -3,6 +3,7 @@ import pytest
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.errors import ErrorCode
 from core_broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from core_broker.protocol.stored import metadata as stored
 from tests.support.handler_world import HandlerWorld
 
 GROUP_TYPE, TRANSACTION_TYPE, SHARE_TYPE = 0, 1, 2
@@ -53,3 +54,31 @@ async def test_what_nobody_coordinates_is_refused(world: HandlerWorld, key: str,
 async def test_coordinator_without_an_address_on_this_listener_is_not_available(world: HandlerWorld) -> None:
     answer = await world.call(FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 1, listener="OTHER")
     assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def register_other(world: HandlerWorld, *, is_fenced: bool) -> None:
+    """Another broker, with a listener of the same name, leads the partition of every group."""
+    endpoint = stored.BrokerEndpoint(name="PLAINTEXT", host="other.example", port=9192)
+    await world.call(FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 1)
+    topic = world.quorum.image.topics[OFFSETS_TOPIC]
+    await world.quorum.append(
+        [
+            stored.RegisterBrokerRecord(broker_id=7, end_points=[endpoint], fenced=is_fenced),
+            *(
+                stored.PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=7)
+                for index in topic.partitions
+            ),
+        ]
+    )
+
+
+async def test_coordinator_on_another_broker_is_named_with_its_own_address(world: HandlerWorld) -> None:
+    await register_other(world, is_fenced=False)
+    answer = await world.call(FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 1)
+    assert (answer.error_code, answer.node_id, answer.host, answer.port) == (0, 7, "other.example", 9192)
+
+
+async def test_fenced_coordinator_is_not_available(world: HandlerWorld) -> None:
+    await register_other(world, is_fenced=True)
+    answer = await world.call(FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 1)
+    assert (answer.error_code, answer.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)

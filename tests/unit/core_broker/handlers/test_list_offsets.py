@@ -1,6 +1,6 @@
 import pytest
 
-from core_broker.cluster.topic_changes import MorePartitions
+from core_broker.cluster.controller.topics import MorePartitions
 from core_broker.errors import ErrorCode
 from core_broker.protocol.messages.list_offsets import (
     ListOffsetsPartition,

@@ -1,7 +1,7 @@
 import pytest
 
+from core_broker.cluster.controller.topics import NewTopic
 from core_broker.cluster.coordinators import OFFSETS_TOPIC
-from core_broker.cluster.topic_changes import NewTopic
 from core_broker.errors import ErrorCode
 from core_broker.protocol.messages.metadata import (
     MetadataRequest,

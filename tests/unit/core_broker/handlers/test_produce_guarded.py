@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from crc32c import crc32c
 
-from core_broker.cluster.config_rules import ConfigChange
+from core_broker.cluster.controller.configs import ConfigChange
+from core_broker.cluster.controller.topics import NewTopic
 from core_broker.cluster.metadata import ResourceType
-from core_broker.cluster.topic_changes import NewTopic
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.produce import AcksNoneFailed
 from core_broker.protocol.compression import Codec

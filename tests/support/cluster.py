@@ -1,0 +1,148 @@
+"""A cluster of brokers, each a process of its own, which tests kill, pause and start again.
+
+With CAUDAL_NODES=3 the tests of `tests/conformance` run against such a cluster instead of a single broker.
+"""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, Self
+
+from typing_extensions import override
+
+from tests.support.admin import eventually
+from tests.support.broker import BrokerProcess
+from tests.support.service import run_module
+
+CAUDAL_NODES: Final = int(os.environ.get("CAUDAL_NODES", "1"))
+
+FAST_FAILOVER: Final[Mapping[str, str]] = {
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.election.backoff.max.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "replica.lag.time.max.ms": "5000",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+}
+"""Settings with which a dead broker is noticed within seconds."""
+
+
+class ClusterNode(BrokerProcess):
+    """One broker and controller of a cluster."""
+
+    def __init__(self, directory: Path, *, node_id: int, settings: Mapping[str, str]) -> None:
+        super().__init__(directory, settings=settings)
+        self.node_id = node_id
+        self._port = free_port()
+        self.controller_port = free_port()
+
+    @override
+    def _command(self) -> list[str]:
+        address = "127.0.0.1"
+        settings = {
+            "node.id": str(self.node_id),
+            "listeners": f"PLAINTEXT://{address}:{self._port},CONTROLLER://{address}:{self.controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data),
+            **self.settings,
+        }
+        return run_module("core_broker", settings)
+
+
+class BrokerCluster:
+    """Brokers 1 to N. The first forms the cluster, the others join it and become voters."""
+
+    def __init__(self, directory: Path, *, size: int = 3, settings: Mapping[str, str] | None = None) -> None:
+        common = {**FAST_FAILOVER, "controller.quorum.auto.join.enable": "true", **(settings or {})}
+        self.nodes: dict[int, ClusterNode] = {
+            number: ClusterNode(directory / f"broker-{number}", node_id=number, settings=common)
+            for number in range(1, size + 1)
+        }
+        first = self.nodes[1]
+        for node in list(self.nodes.values())[1:]:
+            node.settings["controller.quorum.bootstrap.servers"] = f"127.0.0.1:{first.controller_port}"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda node: node.kill(), self.nodes.values()))
+
+    def __iter__(self) -> Iterator[ClusterNode]:
+        return iter(self.nodes.values())
+
+    def __getitem__(self, node_id: int) -> ClusterNode:
+        return self.nodes[node_id]
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients connect to: every broker."""
+        return ",".join(f"127.0.0.1:{node.port}" for node in self)
+
+    def start(self, numbers: Sequence[int] | None = None) -> None:
+        """Start brokers, all by default, and wait until each is ready and votes.
+
+        Before that, the loss of one broker could leave the others without a quorum.
+        """
+        chosen = [self.nodes[number] for number in numbers or self.nodes]
+        with ThreadPoolExecutor(len(chosen)) as threads:
+            list(threads.map(lambda node: node.start(), chosen))
+        joined = [node for node in chosen if node.node_id != 1]
+        eventually(lambda: all("is a voter of the metadata quorum" in node.log_text() for node in joined))
+
+
+class ClusterProcess(ClusterNode):
+    """The first broker of a cluster, and others that live and die with it, behind the handle of a single broker."""
+
+    def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        wanted = {
+            "offsets.topic.replication.factor": str(CAUDAL_NODES),
+            "transaction.state.log.replication.factor": str(CAUDAL_NODES),
+            "controller.quorum.auto.join.enable": "true",
+            **(settings or {}),
+        }
+        super().__init__(directory, node_id=1, settings=wanted)
+        self._others = [
+            ClusterNode(directory / f"node-{number}", node_id=number, settings=wanted)
+            for number in range(2, CAUDAL_NODES + 1)
+        ]
+        for node in self._others:
+            node.settings["controller.quorum.bootstrap.servers"] = f"127.0.0.1:{self.controller_port}"
+
+    @property
+    @override
+    def bootstrap(self) -> str:
+        return ",".join([self.address, *(node.address for node in self._others)])
+
+    @override
+    def start(self) -> Self:
+        with ThreadPoolExecutor(CAUDAL_NODES) as threads:
+            others = [threads.submit(node.start) for node in self._others if not node.is_running]
+            super().start()
+            for other in others:
+                other.result()
+        return self
+
+    @override
+    def _end(self, how: signal.Signals) -> None:
+        super()._end(how)
+        for node in self._others:
+            node.kill()
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
