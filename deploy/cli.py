@@ -57,7 +57,8 @@ def application() -> "typer.Typer":
 
     import typer
 
-    from deploy.commands import cluster, completion, dlq, doctor, down, group, logs, quickstart, services, status, up
+    from deploy.commands import completion, dlq, doctor, down, group, logs, quickstart, services, status, up
+    from deploy.commands.cluster import describe
     from deploy.commands.connector import connectors
     from deploy.commands.schema import schemas
     from deploy.commands.spark import sql
@@ -110,7 +111,7 @@ def application() -> "typer.Typer":
         "connector": connectors.app,
         "dlq": dlq.app,
         "spark": sql.app,
-        "cluster": cluster.app,
+        "cluster": describe.app,
     }.items():
         app.add_typer(tool, name=name, rich_help_panel="Tools")
     return app

@@ -4,8 +4,9 @@ The launcher is made from it; the compose files, the chart, the units, the sampl
 configuration are tested against it.
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -30,6 +31,8 @@ class Service:
     """Services that must be ready before it starts."""
     metrics_port: int | None = None
     """The port of `/metrics` and `/health`; None for its own port."""
+    controller_port: int | None = None
+    """The port for the controllers of other brokers; None for a broker on its own."""
 
 
 BROKER: Final = Service(
@@ -76,9 +79,40 @@ CONNECT: Final = Service(
 STACK: Final = (BROKER, REGISTRY, REST_PROXY, CONNECT)
 """In the order in which they start; they stop in reverse."""
 BY_NAME: Final = {service.name: service for service in STACK}
+BROKERS_MAX: Final = 9
+"""Brokers of a cluster on one machine."""
 SPARK_CONNECT_PORT: Final = 15002
 """The port for notebooks. Spark is not a service of its own: Connect starts it on first use."""
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_NUMBERED_BROKER: Final = re.compile(r"broker-([1-9]\d*)")
+
+
+def brokers_of(count: int) -> tuple[Service, ...]:
+    """The brokers of a platform: one called `broker`, or `broker-1` and so on, which form a cluster."""
+    if count == 1:
+        return (BROKER,)
+    assert BROKER.metrics_port is not None
+    return tuple(
+        replace(
+            BROKER,
+            name=f"broker-{number + 1}",
+            port=BROKER.port + 2 * number,
+            controller_port=BROKER.port + 2 * number + 1,
+            metrics_port=BROKER.metrics_port + number,
+        )
+        for number in range(count)
+    )
+
+
+def kind_of(name: str) -> Service:
+    """The service of the stack that a name stands for: `broker-2` is a broker. KeyError for others."""
+    return BROKER if broker_number(name) else BY_NAME[name]
+
+
+def broker_number(name: str) -> int | None:
+    """2 for `broker-2`; None for what is not a broker of a cluster."""
+    found = _NUMBERED_BROKER.fullmatch(name)
+    return int(found[1]) if found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +127,7 @@ class ServiceAddress:
     bind: str = ""
     """The address it listens on; empty for all."""
     metrics_port: int | None = None
+    controller_port: int | None = None
 
 
 def settings_of(
@@ -102,12 +137,14 @@ def settings_of(
 
     `elsewhere` has the addresses of those that are not ours: `broker` as host:port (or several), `registry` as a URL.
     """
-    own = addresses[name]
-    settings = {"listeners": f"{BY_NAME[name].protocol}://{own.bind}:{own.port}"}
+    own, kind = addresses[name], kind_of(name)
+    settings = {"listeners": f"{kind.protocol}://{own.bind}:{own.port}"}
     urls = {other: f"http://{address.host}:{address.port}" for other, address in addresses.items()} | dict(elsewhere)
+    brokers = {other: address for other, address in addresses.items() if kind_of(other) is BROKER}
     if name in ("rest-proxy", "connect"):
-        settings["bootstrap.servers"] = elsewhere.get("broker") or urls["broker"].removeprefix("http://")
-    match name:
+        own_brokers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers.values())
+        settings["bootstrap.servers"] = elsewhere.get("broker") or own_brokers
+    match kind.name:
         case "broker":
             # By default a new group waits 3 s for more members; Kafka's own sample configuration turns that off, too.
             settings |= {"log.dirs": own.data, "group.initial.rebalance.delay.ms": "0"}
@@ -116,6 +153,8 @@ def settings_of(
             if "registry" in urls:
                 # Only guarded topics use it.
                 settings["confluent.schema.registry.url"] = urls["registry"]
+            if len(brokers) > 1:
+                settings |= _cluster_settings(name, brokers)
         case "registry":
             settings["database.url"] = f"sqlite:///{own.data}/registry.db"
         case "rest-proxy":
@@ -124,4 +163,27 @@ def settings_of(
             settings |= {"rest.advertised.host.name": own.host, "spark.caudal.data.dir": own.data}
         case _:
             raise KeyError(name)
+    return settings
+
+
+def _cluster_settings(name: str, brokers: Mapping[str, ServiceAddress]) -> dict[str, str]:
+    """Settings of one broker of a cluster: the first forms it, the others join it and become voters."""
+    own, first = brokers[name], next(iter(brokers))
+    replicas = min(3, len(brokers))
+    # With three copies a write is on two; with two it has to do with one, or no broker could fail.
+    in_sync = str(max(1, replicas - 1))
+    settings = {
+        "node.id": str(broker_number(name)),
+        # Controllers talk to each other on this machine only, whatever address clients use.
+        "listeners": f"{BROKER.protocol}://{own.bind}:{own.port},CONTROLLER://localhost:{own.controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.auto.join.enable": "true",
+        "default.replication.factor": str(replicas),
+        "min.insync.replicas": in_sync,
+        "offsets.topic.replication.factor": str(replicas),
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": in_sync,
+    }
+    if name != first:
+        settings["controller.quorum.bootstrap.servers"] = f"localhost:{brokers[first].controller_port}"
     return settings

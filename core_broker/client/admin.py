@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from confluent_kafka import (
+    OFFSET_INVALID,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
@@ -30,8 +31,9 @@ from core_broker.client.access import Access
 from core_broker.client.config_entries import changes_of, read_configs
 from core_broker.client.consumer import TopicPartition
 from core_broker.client.direct import DirectAdmin
-from core_broker.client.errors import ClientError, NotAllowed, NotFound, Unreachable, from_kafka, map_errors
+from core_broker.client.errors import ClientError, NotAllowed, NotFound, Retriable, Unreachable, from_kafka, map_errors
 from core_broker.client.group_consumer import Commit
+from core_broker.client.maintenance import Maintenance
 from core_broker.client.models import (
     Broker,
     Cluster,
@@ -79,6 +81,8 @@ class Admin:
         with map_errors():
             self._client = AdminClient(self._configuration)
         self._direct = DirectAdmin(settings)
+        self.maintenance = Maintenance(settings, self.cluster)
+        """What operators of the cluster do."""
 
     # --- cluster ---
 
@@ -223,7 +227,7 @@ class Admin:
 
     def reassignments(self) -> list[Reassignment]:
         """Every partition with a reassignment in progress."""
-        return self._direct.reassignments(self._controller())
+        return self.maintenance.reassignments()
 
     def _controller(self) -> Broker:
         """The controller, or any broker when the controller is not among the brokers (KRaft)."""
@@ -279,7 +283,7 @@ class Admin:
         found: dict[TopicPartition, int | ClientError] = {}
         for item, future in futures.items():
             try:
-                found[item.topic, item.partition] = self._wait(future).offset
+                found[item.topic, item.partition] = known_offset(self._wait(future).offset)
             except ClientError as error:
                 found[item.topic, item.partition] = error
         return found
@@ -432,6 +436,13 @@ class Admin:
             except ClientError as error:
                 outcome[name] = error
         return outcome
+
+
+def known_offset(offset: int) -> int:
+    """An offset of a response; raises Retriable for what the library gives, without an error, if a broker was lost."""
+    if offset == OFFSET_INVALID:
+        raise Retriable("the leader of the partition did not answer", code=KafkaError.LEADER_NOT_AVAILABLE)
+    return offset
 
 
 def _offset_or_raise(outcome: int | ClientError) -> int:

@@ -1,5 +1,5 @@
-"""Requests that the library cannot send (cluster-wide configs, reassignments, the configs of a topic to be created,
-removal of members), and DescribeAcls, whose errors the library drops.
+"""Requests that the library cannot send (cluster-wide configs, the configs of a topic to be created, removal of
+members), and DescribeAcls, whose errors the library drops.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import TypeVar
 from core_broker.client.config_entries import SOURCES
 from core_broker.client.connection import Connection
 from core_broker.client.errors import from_code
-from core_broker.client.models import Broker, Config, Reassignment, Synonym
+from core_broker.client.models import Broker, Config, Synonym
 from core_broker.client.settings import ClientSettings
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.create_topics import (
@@ -31,10 +31,6 @@ from core_broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from core_broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from core_broker.protocol.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
 from core_broker.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -77,24 +73,6 @@ class DirectAdmin:
         response = self._send(broker, request, 0, IncrementalAlterConfigsResponse)
         for result in response.responses:
             _raise_error(result.error_code, result.error_message)
-
-    def reassignments(self, broker: Broker) -> list[Reassignment]:
-        """Every partition with a reassignment in progress, by topic and number."""
-        request = ListPartitionReassignmentsRequest(timeout_ms=self._settings.timeout_ms, topics=None)
-        response = self._send(broker, request, 0, ListPartitionReassignmentsResponse)
-        _raise_error(response.error_code, response.error_message)
-        moving = [
-            Reassignment(
-                topic=topic.name,
-                partition=partition.partition_index,
-                replicas=tuple(partition.replicas),
-                adding=tuple(partition.adding_replicas),
-                removing=tuple(partition.removing_replicas),
-            )
-            for topic in response.topics
-            for partition in topic.partitions
-        ]
-        return sorted(moving, key=lambda item: (item.topic, item.partition))
 
     def new_topic_configs(self, broker: Broker, name: str) -> list[Config]:
         """The configs that a topic would get if it were created now, by key; raises what creating it would raise."""

@@ -1,5 +1,6 @@
 """Descriptions of a cluster, its topics and its groups, as plain values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -11,6 +12,8 @@ class Broker:
     host: str
     port: int
     rack: str | None = None
+    is_fenced: bool = False
+    """Whether it is registered but out of service: stopped, dead, or still starting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,40 @@ class Cluster:
     cluster_id: str
     controller_id: int
     brokers: tuple[Broker, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumReplica:
+    """A node that has a copy of the metadata log."""
+
+    id: int
+    directory_id: str
+    end_offset: int
+    caught_up_ms: int
+    """When it last had everything that the leader had; -1 if that is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quorum:
+    """The controllers: those that vote, and all others that follow the metadata log."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDir:
+    """A data folder of a broker."""
+
+    path: str
+    total_bytes: int
+    usable_bytes: int
+    """-1 if the broker does not report it."""
+    is_online: bool
+    partition_bytes: Mapping[tuple[str, int], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

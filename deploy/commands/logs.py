@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -12,7 +13,7 @@ from deploy.commands import completion
 from deploy.commands.options import DataOption
 from deploy.launcher.log_reading import LogLine, LogReaders
 from deploy.launcher.request import DEFAULT_DATA
-from deploy.stack import BY_NAME
+from deploy.stack import BY_NAME, broker_number
 from deploy.terminal.output import examples, failure, out
 
 EPILOG: Final = examples(
@@ -24,7 +25,6 @@ EPILOG: Final = examples(
 
 LAUNCHER: Final = "launcher"
 SPARK: Final = "spark"
-_NAMES: Final = (LAUNCHER, *BY_NAME, SPARK)
 _COLOURS: Final = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan")
 _LOOK_S: Final = 0.2
 
@@ -41,17 +41,21 @@ def logs(
 ) -> None:
     """Show the last lines of each service, in the order of time."""
     folder = data.expanduser().absolute()
-    names = tuple(dict.fromkeys(services or ()))
-    if unknown := [name for name in names if name not in _NAMES]:
-        raise typer.BadParameter(f"{unknown[0]!r} has no log; there are {', '.join(_NAMES)}")
+    known = _known_names(folder)
+    if unknown := [name for name in services or () if name not in known]:
+        raise typer.BadParameter(f"{unknown[0]!r} has no log; there are {', '.join(known)}")
+    # `broker` stands for all brokers of a cluster.
+    chosen = [
+        name for name in known if not services or name in services or ("broker" in services and broker_number(name))
+    ]
     if not (folder / "logs").is_dir():
         failure(f"there are no logs in {folder}", ["name the platform's folder:  `--data DIR` (or set CAUDAL_DATA)"])
         raise typer.Exit(1)
-    paths = {name: folder / "logs" / f"{name}.log" for name in names or _NAMES}
+    paths = {name: folder / "logs" / f"{name}.log" for name in chosen}
     if SPARK in paths:
         paths[SPARK] = folder / SPARK / "engine.log"
     readers = LogReaders(paths)
-    printer = _Printer(names or _NAMES)
+    printer = _Printer(chosen)
     try:
         printer.write(readers.last_lines(lines))
         while follow:
@@ -61,6 +65,14 @@ def logs(
         pass  # that is how following ends
     finally:
         readers.close()
+
+
+def _known_names(folder: Path) -> list[str]:
+    """Everything that has a log: a cluster has one for each broker instead of the only one."""
+    stems = (path.stem for path in (folder / "logs").glob("broker-*.log"))
+    numbers = sorted(number for stem in stems if (number := broker_number(stem)))
+    first, *others = BY_NAME
+    return [LAUNCHER, first, *(f"broker-{number}" for number in numbers), *others, SPARK]
 
 
 class _Printer:

@@ -76,6 +76,17 @@ class Commands(typer.Typer):
 
         return decorate
 
+    @override
+    def callback(self, *args: Any, **kwargs: Any) -> Callable[[F], F]:
+        """Set what runs before the commands, as in typer."""
+        register = super().callback(*args, **kwargs)
+
+        def decorate(command: F) -> F:
+            register(_expand_options(command))
+            return command
+
+        return decorate
+
 
 def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the fields of its `ConnectionOptions` as parameters, after its own, for typer to inspect."""

@@ -11,7 +11,7 @@ from rich.markup import escape
 from deploy.commands import completion
 from deploy.commands.options import DEFAULT_BOOTSTRAP, DataOption
 from deploy.launcher.request import DEFAULT_DATA, THIS_MACHINE, Refused, Request
-from deploy.stack import BY_NAME
+from deploy.stack import BROKER, BROKERS_MAX, kind_of
 from deploy.terminal.output import err, examples, failure, out, table
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ EPILOG: Final = examples(
     "caudal up --ports any                  free ports, shown when it is up",
     "caudal up --ports broker=19092 --ports registry=18081",
     "caudal up --set broker:num.partitions=3 --set connect:offset.flush.interval.ms=1000",
+    "caudal up --brokers 3                  a cluster; kill one of them, and see what  caudal cluster  shows",
     "caudal up --without broker --bootstrap kafka:9092      with your own Kafka",
     "Data survives restarts. Ctrl-C stops everything in order, a second one at once.",
 )
@@ -67,6 +68,20 @@ _RegistryOption = Annotated[
         "--registry", metavar="URL", help="Your own schema registry, with --without registry.", show_default=False
     ),
 ]
+_BrokersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--brokers",
+        metavar="N",
+        min=1,
+        max=BROKERS_MAX,
+        help="Brokers that form a cluster; every topic is on three of them, if there are so many.",
+        show_default="as many as the folder has data of, or 1",
+    ),
+]
+_RacksOption = Annotated[
+    bool, typer.Option("--racks", help="Each broker in a rack of its own, as if on another machine.")
+]
 _DetachOption = Annotated[
     bool, typer.Option("--detach", help="Return when everything is ready, and leave it running in the background.")
 ]
@@ -81,6 +96,8 @@ def up(
     settings: _SettingsOption = None,
     bootstrap: _BootstrapOption = None,
     registry: _RegistryOption = None,
+    brokers: _BrokersOption = None,
+    racks: _RacksOption = False,
     detach: _DetachOption = False,
 ) -> None:
     """Start the whole platform and run it until Ctrl-C. All its data is in one folder, and is kept."""
@@ -94,6 +111,8 @@ def up(
         settings=tuple(settings or ()),
         bootstrap=bootstrap,
         registry=registry,
+        brokers=brokers,
+        racks=racks,
     )
     try:
         plan = make_plan(request)
@@ -102,6 +121,8 @@ def up(
         raise typer.Exit(1) from refusal
     if is_open(plan.bind):
         err.print("[yellow]![/] anyone who can reach this machine can use the platform: it asks for no passwords")
+    if sum(kind_of(service.name) is BROKER for service in plan.services) == 2:
+        err.print("[yellow]![/] two brokers need each other: if one fails, the other stops, too; three survive that")
     raise typer.Exit(run_detached(request) if detach else run_here(request))
 
 
@@ -166,8 +187,8 @@ def _print_summary(data: Path, *, is_detached: bool) -> None:
         return
     rows = []
     for name, service in found.services.items():
-        rows.append((name, service.endpoint, BY_NAME[name].purpose))
-        if BY_NAME[name].metrics_port:
+        rows.append((name, service.endpoint, kind_of(name).purpose))
+        if kind_of(name).metrics_port:
             rows.append(("", service.metrics, "its metrics; the others have /metrics at their own ports"))
     if found.spark is not None:
         purpose = "Spark Connect for notebooks, once a sink or caudal spark has started it"
@@ -185,10 +206,9 @@ def _print_summary(data: Path, *, is_detached: bool) -> None:
 
 
 def commands_to_try(state: "PlatformState") -> list[str]:
-    """Three commands to copy, for the services of this platform: produce, consume, and show the state."""
-    broker = state.services.get("broker")
-    bootstrap = broker.endpoint if broker is not None else state.elsewhere.get("broker", DEFAULT_BOOTSTRAP)
-    cluster = "" if bootstrap == DEFAULT_BOOTSTRAP else f" --bootstrap {bootstrap}"
+    """Commands to copy, for the services of this platform: produce, consume, and show the state."""
+    bootstrap = state.bootstrap or DEFAULT_BOOTSTRAP
+    cluster = "" if DEFAULT_BOOTSTRAP in bootstrap.split(",") else f" --bootstrap {bootstrap}"
     services = state.services
     if "rest-proxy" in services:
         produce = (
@@ -199,7 +219,8 @@ def commands_to_try(state: "PlatformState") -> list[str]:
     else:
         produce = f"caudal topic produce hello 'hello, river'{cluster}"
     consume = f"caudal topic consume hello{cluster}"
-    return [produce, consume, f"caudal status{_data_option(Path(state.data))}"]
+    show_cluster = [f"caudal cluster{cluster}"] if "broker-1" in services else []
+    return [produce, consume, *show_cluster, f"caudal status{_data_option(Path(state.data))}"]
 
 
 def _data_option(data: Path) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
+from deploy.stack import BROKER
 from deploy.views.connectors import parts
 from deploy.views.text import trace_summary
 
@@ -28,9 +29,13 @@ def cluster(context: Context) -> Iterator[Finding]:
         return
     partitions = [partition for topic in topics for partition in topic.partitions]
     leaderless = sum(partition.leader < 0 for partition in partitions)
+    lagging = sum(len(partition.in_sync) < len(partition.replicas) for partition in partitions)
     shown = f"{found.cluster_id} at {endpoint}: {len(topics)} topics, {len(partitions)} partitions"
     if leaderless:
         yield problem("Cluster", f"{shown}, {leaderless} of them without a leader", "see why:  caudal logs broker")
+    elif lagging:
+        step = "see which, and which broker is missing:  caudal cluster"
+        yield warning("Cluster", f"{shown}, {lagging} of them with replicas out of sync", step)
     else:
         yield ok("Cluster", shown)
 
@@ -145,5 +150,7 @@ def _endpoint(context: Context, name: str) -> str | None:
     platform = context.platform
     if platform is None:
         return None
+    if name == BROKER.name:
+        return platform.bootstrap
     service = platform.services.get(name)
     return service.endpoint if service else platform.elsewhere.get(name)

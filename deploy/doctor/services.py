@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
+from deploy.stack import kind_of
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
@@ -28,10 +29,13 @@ def platform(context: Context) -> Iterator[Finding]:
 
 
 def service(context: Context, *, name: str) -> Iterator[Finding]:
-    """Is a service of the platform up and healthy?"""
-    found = context.platform.services.get(name) if context.platform else None
-    if found is None:
-        return
+    """Is a service of the platform, or each broker of a cluster, up and healthy?"""
+    for own, found in (context.platform.services if context.platform else {}).items():
+        if kind_of(own).name == name:
+            yield from _examine(context, own, found)
+
+
+def _examine(context: Context, name: str, found: "ServiceState") -> Iterator[Finding]:
     with httpx2.Client(timeout=context.answer_seconds, trust_env=False) as http:
         yield _health(http, name, found, context.answer_seconds)
         if found.restarts:

@@ -1,19 +1,34 @@
 """Turns a request into a plan: services, addresses, ports and settings. Nothing is started or created yet."""
 
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from deploy.launcher.request import THIS_MACHINE, Refused, Request
-from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Service, ServiceAddress, settings_of
+from deploy.launcher.state import earlier_controller_ports
+from deploy.stack import (
+    BROKER,
+    BROKERS_MAX,
+    BY_NAME,
+    SPARK_CONNECT_PORT,
+    STACK,
+    Service,
+    ServiceAddress,
+    broker_number,
+    brokers_of,
+    kind_of,
+    settings_of,
+)
 
 ANY_PORT: Final = 0
 METRICS: Final = "broker-metrics"
+"""The metrics of the only broker."""
 SPARK: Final = "spark"
 _EVERY_ADDRESS: Final = ("", "0.0.0.0", "::", "[::]", "*")
-_FOLDERS: Final = {"connect": "spark"}
-"""Connect stores its state in topics; its data on disk is Spark's."""
+_FOLDERS: Final = {"connect": "spark", "broker-1": "broker"}
+"""Connect stores its state in topics; its data on disk is Spark's. The only broker becomes the first of a cluster."""
 _FORBIDDEN: Final = frozenset(",?#\n")
 """Separators in the settings and URLs that contain the path."""
 _OPTIONS: Final = {
@@ -37,11 +52,13 @@ class Plan:
     host: str
     """The name under which the services are reached."""
     ports: Mapping[str, int]
-    """By service, and `METRICS` and `SPARK`."""
+    """By service, and of `SPARK` and the metrics and controllers of brokers."""
     extra: Mapping[str, Mapping[str, str]]
-    """Settings of the request, by service."""
+    """Settings of the request, by service; those of `broker` are for every broker."""
     elsewhere: Mapping[str, str]
     """Addresses of services that run elsewhere."""
+    racks: bool = False
+    """Whether each broker has a rack of its own."""
 
     @property
     def logs(self) -> Path:
@@ -66,10 +83,14 @@ class Plan:
         """The folder of a service."""
         return self.data / _FOLDERS.get(name, name)
 
-    def needs_of(self, service: Service) -> tuple[str, ...]:
-        """The services of this plan that must be ready before it."""
-        names = {other.name for other in self.services}
-        return tuple(name for name in service.needs if name in names)
+    def needs_of(self, service: Service, *, is_restart: bool = False) -> tuple[str, ...]:
+        """The services of this plan that must be ready before it; a restart does not wait for the brokers of a cluster,
+        of which some may be down."""
+        return tuple(
+            other.name
+            for other in self.services
+            if kind_of(other.name).name in service.needs and not (is_restart and broker_number(other.name))
+        )
 
     def addresses(self) -> dict[str, ServiceAddress]:
         """The address of each service, once all ports are known."""
@@ -79,26 +100,40 @@ class Plan:
                 port=self.ports[service.name],
                 data=str(self.folder_of(service.name)),
                 bind=self.bind,
-                metrics_port=self.ports[METRICS] if service.metrics_port else None,
+                metrics_port=self.ports[_metrics_of(service.name)] if service.metrics_port else None,
+                controller_port=self.ports[_controller_of(service.name)] if service.controller_port else None,
             )
             for service in self.services
         }
+
+    @property
+    def controller_ports(self) -> dict[str, int]:
+        """The ports by which the brokers of a cluster find each other."""
+        names = (_controller_of(service.name) for service in self.services if service.controller_port)
+        return {name: self.ports[name] for name in names}
 
     def settings_of(self, name: str) -> dict[str, str]:
         """All settings of a service; those of the request win."""
         settings = settings_of(name, self.addresses(), elsewhere=self.elsewhere)
         if name == "connect":
             settings["spark.caudal.connect.port"] = str(self.ports[SPARK])
-        return {**settings, "logging.format": "text", **self.extra.get(name, {})}
+        number = broker_number(name)
+        if number and self.racks:
+            settings["broker.rack"] = f"rack-{number}"
+        if number and not self.bind:
+            # All brokers must name the same address of a broker. A single one names that by which it was reached.
+            settings["advertised.listeners"] = f"{BROKER.protocol}://{_name_of_machine()}:{self.ports[name]}"
+        given = {**self.extra.get(kind_of(name).name, {}), **self.extra.get(name, {})}
+        return {**settings, "logging.format": "text", **given}
 
     def endpoint_of(self, name: str) -> str:
         """The address for clients: host:port of a broker, else a URL."""
         address = f"{self.host}:{self.ports[name]}"
-        return address if BY_NAME[name].protocol != "http" else f"http://{address}"
+        return address if kind_of(name).protocol != "http" else f"http://{address}"
 
     def watch_of(self, name: str) -> str:
         """Where `/health` and `/metrics` of a service are."""
-        port = self.ports[METRICS if BY_NAME[name].metrics_port else name]
+        port = self.ports[_metrics_of(name) if kind_of(name).metrics_port else name]
         return f"http://{self.host}:{port}"
 
 
@@ -113,7 +148,7 @@ def make_plan(request: Request) -> Plan:
     for name in request.without:
         if name not in BY_NAME:
             raise Refused(f"--without {name}: there is no such service", [f"there are:  {', '.join(BY_NAME)}"])
-    services = tuple(service for service in STACK if service.name not in request.without)
+    services = tuple(service for service in _stack(request, data) if service.name not in request.without)
     if not services:
         raise Refused("--without leaves nothing to run", [f"there are:  {', '.join(BY_NAME)}"])
     return Plan(
@@ -121,9 +156,10 @@ def make_plan(request: Request) -> Plan:
         services=services,
         bind=_bind(request.host),
         host=_bind(request.host) or THIS_MACHINE,
-        ports=_ports(request.ports, services),
+        ports=_ports(request.ports, services, data),
         extra=_extra(request.settings, services),
         elsewhere=_elsewhere(request, services),
+        racks=request.racks,
     )
 
 
@@ -132,8 +168,10 @@ def port_names(services: Sequence[Service] = STACK) -> dict[str, int]:
     named: dict[str, int] = {}
     for service in services:
         named[service.name] = service.port
+        if service.controller_port:
+            named[_controller_of(service.name)] = service.controller_port
         if service.metrics_port:
-            named[METRICS] = service.metrics_port
+            named[_metrics_of(service.name)] = service.metrics_port
     return {**named, SPARK: SPARK_CONNECT_PORT} if "connect" in named else named
 
 
@@ -142,16 +180,59 @@ def is_open(bind: str) -> bool:
     return bind not in (THIS_MACHINE, "[::1]") and not bind.startswith("127.")
 
 
+def _stack(request: Request, data: Path) -> tuple[Service, ...]:
+    """All services, with as many brokers as the request says, or as the folder has data of."""
+    if "broker" in request.without:
+        if request.brokers is not None:
+            raise Refused("--brokers and --without broker contradict each other", ["leave out one of them"])
+        return STACK
+    numbers = [number for folder in data.glob("broker-*") if (number := broker_number(folder.name))]
+    present = max(numbers, default=1)
+    wanted = present if request.brokers is None else request.brokers
+    if not 1 <= wanted <= BROKERS_MAX:
+        raise Refused(f"--brokers {wanted} must be from 1 to {BROKERS_MAX}")
+    if wanted < present:
+        raise Refused(
+            f"--brokers {wanted}: {data} has the data of {present} brokers, which need each other",
+            [
+                f"start them all:  `--brokers {present}`",
+                f"or take one away for good; while they run:  `caudal cluster drain {present}`",
+                f"stop broker-{present}, and  `caudal cluster unregister {present}`; then delete broker-{present}/",
+            ],
+        )
+    return tuple(other for service in STACK for other in (brokers_of(wanted) if service is BROKER else (service,)))
+
+
+def _name_of_machine() -> str:
+    """The name by which others may know this machine, if it knows it itself."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return THIS_MACHINE
+    return name
+
+
+def _metrics_of(name: str) -> str:
+    return f"{name}-metrics"
+
+
+def _controller_of(name: str) -> str:
+    return f"{name}-controller"
+
+
 def _bind(host: str) -> str:
     if host in _EVERY_ADDRESS:
         return ""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _ports(given: Sequence[str], services: Sequence[Service]) -> dict[str, int]:
+def _ports(given: Sequence[str], services: Sequence[Service], data: Path) -> dict[str, int]:
     ports = port_names(services)
     if "any" in given:
         ports = dict.fromkeys(ports, ANY_PORT)
+    # A quorum whose members all have new addresses cannot elect a leader, which alone could make them known.
+    ports |= {name: port for name, port in earlier_controller_ports(data).items() if name in ports}
     for assignment in given:
         if assignment == "any":
             continue
@@ -159,7 +240,7 @@ def _ports(given: Sequence[str], services: Sequence[Service]) -> dict[str, int]:
         if not (equals and port.isdecimal() and int(port) <= 65535):
             raise Refused(
                 f"--ports {assignment} must be `any` or NAME=PORT with a port from 0 (any free one) to 65535",
-                [f"names are:  {', '.join(port_names())}"],
+                [f"names are:  {', '.join(ports)}"],
             )
         if name not in ports:
             raise Refused(
@@ -188,7 +269,8 @@ def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[
         key, equals, value = rest.partition("=")
         if not (colon and equals and key.strip()):
             raise Refused(f"--set {assignment} must look like SERVICE:key=value, such as broker:num.partitions=3")
-        if name not in {service.name for service in services}:
+        known = {service.name for service in services} | {kind_of(service.name).name for service in services}
+        if name not in known:
             names = ", ".join(service.name for service in services)
             raise Refused(f"--set {assignment}: no service called {name} runs here", [f"there are:  {names}"])
         if option := _OPTIONS.get(key.strip()):
@@ -200,7 +282,7 @@ def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[
 def _elsewhere(request: Request, services: Sequence[Service]) -> dict[str, str]:
     """Addresses of services that are left out; refuses if another service needs one without an address."""
     given = {"broker": request.bootstrap, "registry": request.registry}
-    running = {service.name for service in services}
+    running = {kind_of(service.name).name for service in services}
     needed = {need: service.name for service in reversed(services) for need in service.needs}
     for name, address in given.items():
         option = _ELSEWHERE[name]

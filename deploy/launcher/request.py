@@ -32,6 +32,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Where the cluster is when our broker is left out."""
     registry: str | None = None
     """Where the registry is when ours is left out."""
+    brokers: int | None = None
+    """How many brokers; None for as many as there are in the folder, or one."""
+    racks: bool = False
+    """Whether each broker has a rack of its own."""
 
 
 class Refused(Exception):

@@ -8,6 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from deploy.launcher.lock import lock_holder
+from deploy.stack import BROKER, kind_of
 
 FILE_NAME: Final = "platform.json"
 VERSION: Final = 1
@@ -59,11 +60,19 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
     spark: SparkState | None = None
     elsewhere: dict[str, str] = {}
     """Addresses of what runs elsewhere for this platform: `broker`, `registry`."""
+    controller_ports: dict[str, int] = {}
+    """Of the brokers of a cluster, for the next start: they find each other by these ports."""
 
     @property
     def is_ready(self) -> bool:
         """Whether every service is ready."""
         return self.state == "running" and all(service.state == "ready" for service in self.services.values())
+
+    @property
+    def bootstrap(self) -> str | None:
+        """The addresses of its brokers, or of the cluster that it uses instead."""
+        own = [service.endpoint for name, service in self.services.items() if kind_of(name) is BROKER]
+        return ",".join(own) or self.elsewhere.get("broker")
 
 
 def read(data: Path) -> PlatformState | None:
@@ -78,6 +87,13 @@ def read(data: Path) -> PlatformState | None:
             return None
         time.sleep(_LOOK_S)
     return None
+
+
+def earlier_controller_ports(data: Path) -> dict[str, int]:
+    """The controller ports with which the brokers of a folder ran last."""
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((data / FILE_NAME).read_bytes(), type=PlatformState).controller_ports
+    return {}
 
 
 def write(state: PlatformState) -> None:

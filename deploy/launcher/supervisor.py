@@ -16,7 +16,7 @@ from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.process import Exit, NotReady, ServiceProcess
 from deploy.launcher.request import Refused
-from deploy.stack import Service
+from deploy.stack import Service, kind_of
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +99,7 @@ class Supervisor:
             services={name: service.state for name, service in self._services.items()},
             spark=_spark_state(plan),
             elsewhere=dict(plan.elsewhere),
+            controller_ports=plan.controller_ports,
         )
 
     async def run(self) -> None:
@@ -154,7 +155,7 @@ class Supervisor:
         service.log.begin()
         self._emit(Starting(service=name, endpoint=service.state.endpoint))
         while True:
-            for need in self._plan.needs_of(service.definition):
+            for need in self._plan.needs_of(service.definition, is_restart=service.was_ready):
                 await self._services[need].is_ready.wait()
             how, ready_for_s = await self._run_once(service)
             service.is_ready.clear()
@@ -173,7 +174,7 @@ class Supervisor:
         """Start a process and wait until it ends; returns how it ended, and how long it was ready."""
         name, began = service.name, self._clock.monotonic()
         try:
-            process = await ServiceProcess.start(name, self._plan.settings_of(name), service.log)
+            process = await ServiceProcess.start(kind_of(name).name, self._plan.settings_of(name), service.log)
         except NotReady as error:
             return error, 0.0
         service.process = process

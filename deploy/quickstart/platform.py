@@ -7,7 +7,7 @@ from typing import Final
 from deploy.launcher import state
 from deploy.launcher.background import start_in_background
 from deploy.launcher.events import AllReady, Event, Failed
-from deploy.launcher.plan import make_plan, port_names
+from deploy.launcher.plan import make_plan
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.request import THIS_MACHINE, Request
 from deploy.launcher.state import PlatformState
@@ -38,7 +38,7 @@ def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
     """Start a platform in the background, as `caudal up --detach` does; None when it does not start."""
     screen.section("Start the platform")
     screen.explanation("All services on one machine, with their data in one folder; Spark starts on first use.")
-    request = Request(data=str(data), ports=tuple(ports) or _free_ports())
+    request = Request(data=str(data), ports=tuple(ports) or _free_ports(data))
     words = " ".join(["up --detach", *(f"--ports {port}" for port in request.ports)])
     screen.command(f"{program()} {words}{data_option(data)}")
     with Display(make_plan(request), out) as display, start_in_background(request) as background:
@@ -61,6 +61,8 @@ def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
 def addresses_of(found: PlatformState) -> PlatformAddresses:
     """The addresses of a platform; raises `StepFailed` if it lacks a service that the tour needs."""
     addresses = {**found.elsewhere, **{name: service.endpoint for name, service in found.services.items()}}
+    if found.bootstrap:
+        addresses["broker"] = found.bootstrap
     missing = [service.name for service in STACK if service.name not in addresses]
     if missing or found.spark is None:
         raise StepFailed(
@@ -79,10 +81,10 @@ def addresses_of(found: PlatformState) -> PlatformAddresses:
     )
 
 
-def _free_ports() -> tuple[str, ...]:
+def _free_ports(data: Path) -> tuple[str, ...]:
     """The usual ports where they are free, and any free port where they are taken."""
     given = []
-    for name, port in port_names().items():
+    for name, port in make_plan(Request(data=str(data))).ports.items():
         try:
             HeldPort.acquire(THIS_MACHINE, port).release()
         except OSError:

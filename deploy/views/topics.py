@@ -1,10 +1,15 @@
 """Topics: how many records they hold, and all about one of them."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from core_broker.client.admin import Admin
+from deploy.views.text import plural
+
+DEFAULT_REPLICAS: Final = "default.replication.factor"
+MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
 class TopicSummary(msgspec.Struct, frozen=True):
@@ -61,6 +66,21 @@ def describe_topic(admin: Admin, name: str, *, all_configs: bool) -> TopicView:
         for item in topic.partitions
     ]
     return TopicView(topic=name, id=topic.topic_id, internal=topic.is_internal, partitions=partitions, configs=configs)
+
+
+def explain_replicas(topic: str, replicas: int, *, minimum: int) -> str:
+    """What a number of replicas on a cluster means for reads and writes; `minimum` of them must be in sync."""
+    if replicas == 1:
+        return (
+            "one copy of each partition: none can be read or written while its broker is down; "
+            f"more:  caudal cluster grow --topic {topic}"
+        )
+    needed = min(minimum, replicas)  # as brokers count it
+    survived = plural(replicas - needed, "broker") if replicas > needed else "no broker"
+    return (
+        f"{replicas} copies of each partition; a write with acks=all is on at least {needed} of them, "
+        f"and {survived} may fail without stopping it"
+    )
 
 
 def record_counts(admin: Admin, partitions: Mapping[str, int]) -> dict[str, int]:

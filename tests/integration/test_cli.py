@@ -202,10 +202,10 @@ def test_tables_are_for_people(caudal: Caudal, name: str) -> None:
     assert "End offset" in caudal("topic", "describe", name).stdout
     assert name in caudal("group", "list").stdout
     assert "Committed" in caudal("group", "describe", name).stdout
-    assert "controller" in caudal("cluster", "info").stdout
+    assert "controller" in caudal("cluster").stdout
 
 
-def test_cluster_info_names_the_broker(caudal: Caudal, broker: BrokerProcess) -> None:
-    cluster = caudal.json("cluster", "info")
+def test_the_cluster_is_described_with_its_broker(caudal: Caudal, broker: BrokerProcess) -> None:
+    cluster = caudal.json("cluster")
     assert [item["port"] for item in cluster["brokers"]] == [broker.port]
     assert cluster["cluster_id"]

@@ -1,13 +1,18 @@
 """`caudal topic`: create, look at, change and delete topics."""
 
-from typing import Annotated
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deploy.commands import completion
 from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument, YesOption
 from deploy.commands.topic import consume, produce
-from deploy.terminal.output import done, examples, facts, note, print_json, report_deleted, table, waiting
+from deploy.terminal.output import done, examples, facts, failure, note, print_json, report_deleted, table, waiting
+
+if TYPE_CHECKING:
+    from core_broker.client.admin import Admin
 
 app = Commands(no_args_is_help=True, help="Topics: create, list, describe, alter, delete, produce, consume.")
 
@@ -25,7 +30,7 @@ ConfigsOption = Annotated[
 
 @app.command(
     epilog=examples(
-        "caudal topic create orders --partitions 6",
+        "caudal topic create orders --partitions 6 --replicas 3",
         "caudal topic create users -c cleanup.policy=compact -c min.cleanable.dirty.ratio=0.1",
     )
 )
@@ -37,7 +42,10 @@ def create(
         int, typer.Option("--partitions", "-p", help="Number of partitions.", show_default="the cluster's")
     ] = -1,
     replicas: Annotated[
-        int, typer.Option("--replicas", "-r", help="Copies of each partition.", show_default="the cluster's")
+        int,
+        typer.Option(
+            "--replicas", "-r", help="Copies of each partition, each on another broker.", show_default="the cluster's"
+        ),
     ] = -1,
     config: ConfigsOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Succeed if it exists already.")] = False,
@@ -45,19 +53,48 @@ def create(
     """Create a topic."""
     from core_broker.client.errors import AlreadyExists
     from core_broker.service.properties import from_assignments
+    from deploy.views.topics import DEFAULT_REPLICAS, MIN_IN_SYNC, explain_replicas
 
+    configs = from_assignments(config or [])
     client = cluster.admin()
+    with waiting(f"asking {cluster.bootstrap}"):
+        brokers = [broker.id for broker in client.cluster().brokers]
+        defaults = _replica_defaults(client, brokers)
+    if replicas < 0 and defaults and sys.stdin.isatty() and sys.stderr.isatty():
+        text = f"Copies of each partition, on different brokers ({len(brokers)} are live)"
+        replicas = typer.prompt(text, type=int, default=int(defaults[DEFAULT_REPLICAS]), err=True)
+    if replicas > len(brokers):
+        failure(
+            f"{replicas} replicas need {replicas} live brokers, and the cluster has {len(brokers)}",
+            [f"ask for fewer:  `--replicas {len(brokers)}`", "or start more brokers first"],
+        )
+        raise typer.Exit(1)
     try:
         with waiting(f"creating {name}"):
-            client.create_topic(
-                name, partitions=partitions, replication_factor=replicas, configs=from_assignments(config or [])
-            )
+            client.create_topic(name, partitions=partitions, replication_factor=replicas, configs=configs)
     except AlreadyExists:
         if not if_not_exists:
             raise
         done(f"topic [bold]{name}[/] exists already")
         return
     done(f"topic [bold]{name}[/] created")
+    if defaults:
+        factor = replicas if replicas > 0 else int(defaults[DEFAULT_REPLICAS])
+        minimum = int(configs.get(MIN_IN_SYNC, defaults[MIN_IN_SYNC]))
+        note(explain_replicas(name, factor, minimum=minimum))
+
+
+def _replica_defaults(client: "Admin", brokers: list[int]) -> dict[str, str]:
+    """The replicas and in-sync replicas of new topics; nothing for one broker, or if the cluster does not say."""
+    from core_broker.client.errors import ClientError
+    from deploy.views.topics import DEFAULT_REPLICAS, MIN_IN_SYNC
+
+    if len(brokers) > 1:
+        with suppress(ClientError):
+            configs = client.configs_of_brokers(brokers[:1])[brokers[0]]
+            found = {item.key: item.value for item in configs if item.key in (DEFAULT_REPLICAS, MIN_IN_SYNC)}
+            return {key: value for key, value in found.items() if value} if len(found) == 2 else {}
+    return {}
 
 
 @app.command(name="list", epilog=examples("caudal topic list", "caudal topic list --all -o json"))

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from core_broker.client.admin import Admin
-from core_broker.client.errors import ClientError, Rejected, Unreachable
+from core_broker.client.admin import Admin, known_offset
+from core_broker.client.errors import ClientError, Rejected, Retriable, Unreachable
 from core_broker.client.settings import ClientSettings
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
@@ -113,3 +113,9 @@ def test_a_cluster_that_was_asked_in_vain_answers_once_it_is_back(tmp_path: Path
                 call()
         own.start()
         assert eventually(again) == before
+
+
+def test_an_offset_that_the_library_made_up_for_a_lost_broker_is_none() -> None:
+    with pytest.raises(Retriable):
+        known_offset(-1001)
+    assert known_offset(-1) == -1, "a time after all records"

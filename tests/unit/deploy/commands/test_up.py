@@ -46,3 +46,13 @@ def test_whoever_opens_the_platform_to_others_is_warned(capsys: pytest.CaptureFi
     assert "it asks for no passwords" in capsys.readouterr().err
     assert main(["up", "--ports", "any"]) == 1
     assert "passwords" not in capsys.readouterr().err
+
+
+def test_two_brokers_come_with_a_warning_because_neither_can_be_missed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "river").write_text("")
+    assert main(["up", "--brokers", "2", "--ports", "any"]) == 1
+    assert "two brokers need each other" in capsys.readouterr().err
+    assert main(["up", "--brokers", "3", "--ports", "any"]) == 1
+    assert "need each other" not in capsys.readouterr().err

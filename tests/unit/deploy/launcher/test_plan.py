@@ -2,8 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from core_broker.settings import BrokerSettings
+from deploy.launcher import state
 from deploy.launcher.plan import METRICS, SPARK, is_open, make_plan
 from deploy.launcher.request import Refused, Request
+from deploy.launcher.state import PlatformState
 from deploy.stack import STACK
 from rest_proxy.settings import ProxySettings
 
@@ -129,3 +132,105 @@ def test_a_request_that_cannot_work_is_refused_with_what_to_do(
 def test_a_setting_without_service_key_or_value_is_refused(given: str) -> None:
     with pytest.raises(Refused):
         make_plan(Request(settings=(given,)))
+
+
+# --- several brokers ---
+
+
+def test_brokers_of_a_cluster_have_numbers_and_ports_and_folders_of_their_own() -> None:
+    plan = make_plan(Request(data="/river", brokers=3))
+    assert [service.name for service in plan.services[:4]] == ["broker-1", "broker-2", "broker-3", "registry"]
+    assert [plan.ports[f"broker-{number}"] for number in (1, 2, 3)] == [9092, 9094, 9096]
+    assert [plan.ports[f"broker-{number}-controller"] for number in (1, 2, 3)] == [9093, 9095, 9097]
+    assert [plan.watch_of(f"broker-{number}") for number in (1, 2, 3)] == [
+        f"http://localhost:{port}" for port in (9404, 9405, 9406)
+    ]
+    assert [plan.settings_of(f"broker-{number}")["log.dirs"] for number in (1, 2, 3)] == [
+        "/river/broker",
+        "/river/broker-2",
+        "/river/broker-3",
+    ]
+
+
+def test_the_first_broker_forms_the_cluster_and_the_others_join_it() -> None:
+    plan = make_plan(Request(brokers=3, racks=True))
+    for number in (1, 2, 3):
+        settings = plan.settings_of(f"broker-{number}")
+        BrokerSettings.parse(settings)  # refuses what is unknown or contradictory
+        assert settings["node.id"] == str(number)
+        assert settings["broker.rack"] == f"rack-{number}"
+        assert settings["default.replication.factor"] == "3"
+        assert settings["min.insync.replicas"] == settings["transaction.state.log.min.isr"] == "2"
+        assert settings.get("controller.quorum.bootstrap.servers") == (None if number == 1 else "localhost:9093")
+
+
+def test_two_brokers_hold_two_copies_and_a_write_needs_one_of_them() -> None:
+    settings = make_plan(Request(brokers=2)).settings_of("broker-2")
+    assert settings["offsets.topic.replication.factor"] == "2"
+    assert settings["min.insync.replicas"] == "1"
+    assert "broker.rack" not in settings
+
+
+def test_other_services_know_every_broker_and_wait_for_all_of_them_once() -> None:
+    plan = make_plan(Request(brokers=3))
+    everyone = "localhost:9092,localhost:9094,localhost:9096"
+    assert plan.settings_of("connect")["bootstrap.servers"] == everyone
+    assert plan.settings_of("rest-proxy")["bootstrap.servers"] == everyone
+    proxy = next(service for service in plan.services if service.name == "rest-proxy")
+    assert plan.needs_of(proxy) == ("broker-1", "broker-2", "broker-3", "registry")
+    assert plan.needs_of(proxy, is_restart=True) == ("registry",)
+
+
+def test_settings_are_for_all_brokers_or_for_one() -> None:
+    given = ("broker:num.partitions=3", "broker-2:num.partitions=5", "broker-2:broker.rack=north")
+    plan = make_plan(Request(brokers=3, settings=given))
+    assert [plan.settings_of(f"broker-{number}")["num.partitions"] for number in (1, 2, 3)] == ["3", "5", "3"]
+    assert plan.settings_of("broker-2")["broker.rack"] == "north"
+
+
+def test_brokers_that_listen_on_every_address_advertise_the_same_host_to_everyone() -> None:
+    advertised = [
+        make_plan(Request(brokers=3, host="0.0.0.0")).settings_of(f"broker-{number}")["advertised.listeners"]
+        for number in (1, 2, 3)
+    ]
+    assert len({listener.rpartition(":")[0] for listener in advertised}) == 1
+    assert "advertised.listeners" not in make_plan(Request(brokers=3)).settings_of("broker-1")
+
+
+def test_a_folder_keeps_its_number_of_brokers_and_may_get_more(tmp_path: Path) -> None:
+    for folder in ("broker", "broker-2", "broker-3"):
+        (tmp_path / folder).mkdir()
+    assert len(make_plan(Request(data=str(tmp_path))).services) == len(STACK) + 2
+    assert "broker-5" in [service.name for service in make_plan(Request(data=str(tmp_path), brokers=5)).services]
+    with pytest.raises(Refused, match="data of 3 brokers") as refused:
+        make_plan(Request(data=str(tmp_path), brokers=2))
+    assert "caudal cluster drain 3" in refused.value.next_steps[1]
+
+
+def test_brokers_find_each_other_by_the_ports_of_the_last_run(tmp_path: Path) -> None:
+    ports = {"broker-1-controller": 41, "broker-2-controller": 42, "broker-3-controller": 43}
+    earlier = PlatformState(
+        pid=1, started_ms=0, data=str(tmp_path), state="running", services={}, controller_ports=ports
+    )
+    state.write(earlier)
+    plan = make_plan(Request(data=str(tmp_path), brokers=3, ports=("any",)))
+    assert plan.controller_ports == ports
+    assert plan.ports["broker-1"] == 0
+    chosen = make_plan(Request(data=str(tmp_path), brokers=3, ports=("broker-2-controller=99",)))
+    assert chosen.controller_ports == {**ports, "broker-2-controller": 99}
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (Request(brokers=0), "must be from 1 to 9"),
+        (Request(brokers=10), "must be from 1 to 9"),
+        (Request(brokers=3, without=("broker",), bootstrap="kafka:9092"), "contradict each other"),
+        (Request(brokers=3, bootstrap="kafka:9092"), "but one is to run here"),
+        (Request(brokers=3, ports=("broker=9",)), "nothing called broker listens here"),
+        (Request(brokers=3, settings=("broker-4:a=b",)), "no service called broker-4 runs here"),
+    ],
+)
+def test_a_cluster_that_cannot_work_is_refused(request_: Request, expected: str) -> None:
+    with pytest.raises(Refused, match=expected):
+        make_plan(request_)

@@ -89,3 +89,13 @@ def test_a_platform_is_ready_when_it_runs_and_all_its_services_are(tmp_path: Pat
     assert not msgspec.structs.replace(ready, state="starting").is_ready
     ill = msgspec.structs.replace(ready.services["broker"], state="restarting")
     assert not msgspec.structs.replace(ready, services={"broker": ill}).is_ready
+
+
+def test_the_bootstrap_address_names_every_broker_or_the_cluster_elsewhere(tmp_path: Path) -> None:
+    single = a_state(tmp_path)
+    assert single.bootstrap == "localhost:1"
+    broker = single.services["broker"]
+    others = {f"broker-{number}": msgspec.structs.replace(broker, endpoint=f"localhost:{number}") for number in (1, 2)}
+    assert msgspec.structs.replace(single, services=others).bootstrap == "localhost:1,localhost:2"
+    assert msgspec.structs.replace(single, services={}, elsewhere={"broker": "kafka:9092"}).bootstrap == "kafka:9092"
+    assert msgspec.structs.replace(single, services={}).bootstrap is None

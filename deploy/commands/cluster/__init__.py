@@ -1,0 +1,1 @@
+"""`caudal cluster`."""
