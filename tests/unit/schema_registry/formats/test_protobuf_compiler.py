@@ -67,6 +67,7 @@ def test_a_process_that_is_killed_in_the_middle_is_replaced(compiler: Compiler) 
     first = process(compiler)
     # Stopped, it has the request but cannot answer: the kill then hits in the middle for certain.
     os.kill(first, signal.SIGSTOP)
+    _wait_until_stopped(first)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(compiled, compiler)
         _wait_until_asked(first)
@@ -191,6 +192,13 @@ def _run(program: str) -> str:
     ).stdout
 
 
+def _wait_until_stopped(pid: int) -> None:
+    """A signal takes effect when the process is next scheduled: until then it could still read a request."""
+    for _ in _attempts():
+        if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+            return
+
+
 def _wait_until_asked(pid: int) -> None:
     """Until a stopped process has something to read."""
     import fcntl
@@ -211,7 +219,7 @@ def _wait_until_gone(pid: int) -> None:
 
 
 def _attempts() -> Iterator[None]:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     pause = threading.Event()
     while time.monotonic() < deadline:
         yield
