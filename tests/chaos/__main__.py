@@ -1,0 +1,41 @@
+"""`python -m tests.chaos [--minutes M] [--faults N] [--kinds a,b] [--seed S]`: faults, then a verdict."""
+
+import argparse
+import random
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.chaos.run import Plan, run
+from tests.chaos.verdict import judge, print_verdict
+
+_SEEDS: Final = 1_000_000
+
+
+def main() -> int:
+    """Run, print the verdict, and return 0 if every figure passes."""
+    parser = argparse.ArgumentParser(prog="tests.chaos", description="Faults for three brokers under load.")
+    parser.add_argument("--minutes", type=float, default=5.0, help="how long faults are injected")
+    parser.add_argument("--faults", type=int, default=1_000_000, help="how many faults at most")
+    parser.add_argument("--kinds", default="", help="which faults, separated by commas; all by default")
+    parser.add_argument("--rate", type=int, default=1500, help="records per second of each of two producers")
+    parser.add_argument("--seed", type=int, default=random.randrange(_SEEDS))
+    parser.add_argument("--directory", type=Path, default=Path("chaos"), help="for all files; emptied first")
+    arguments = parser.parse_args()
+    plan = Plan(
+        directory=arguments.directory.resolve(),
+        seed=arguments.seed,
+        seconds=arguments.minutes * 60,
+        faults_max=arguments.faults,
+        kinds=[kind for kind in arguments.kinds.split(",") if kind],
+        rate=arguments.rate,
+    )
+    print(f"seed {plan.seed}, histories in {plan.directory}", flush=True)
+    result = run(plan, lambda line: print(line, flush=True))
+    figures = judge(result)
+    print_verdict(result, figures)
+    return 0 if all(figure.passes for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
