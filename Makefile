@@ -15,7 +15,7 @@ KAFKA_TOOLS := 4.3.0
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-unit test-all test-java test-helm test-docker test-spark-jars run bench wheel docs format lock clean
+.PHONY: help setup check simulate test test-unit test-all test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -55,6 +55,12 @@ test-unit: setup ## Run the unit tests that start no processes (under three minu
 test-all: $(CLASSES) ## Run all tests, the slow ones too
 	$(BIN)/python -m pytest $(SPREAD) -m "not bench"
 
+SEEDS ?= 1000
+FIRST ?= 0
+
+simulate: setup ## Run a cluster in virtual time under faults, once for each of SEEDS=1000 seeds (FIRST=0)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
+
 test-java: setup ## Run the tests with Kafka's own Java clients (fetches them with Maven)
 	@for version in $(JAVA_CLIENTS); do \
 		mvn -q -B -f tests/support/java/pom.xml -Dkafka.version=$$version dependency:copy-dependencies \
@@ -81,6 +87,14 @@ test-spark-jars: setup ## Run the tests beside Spark's own Kafka connector (fetc
 	mvn -q -B -f tests/support/java/spark.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(VENV)/java/spark
 	CAUDAL_SPARK_JARS=$(CURDIR)/$(VENV)/java/spark \
 		$(BIN)/python -m pytest tests/integration/test_spark_kafka_connector.py
+
+MINUTES ?= 5
+FAULTS ?= 1000000
+KINDS ?=
+SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+
+chaos: setup ## Kill, pause, cut off and fill up three brokers under load, and check what clients saw (MINUTES=, FAULTS=, KINDS=, SEED=)
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES) --faults $(FAULTS) --kinds "$(KINDS)" --seed $(SEED)
 
 run: setup ## Start the whole platform and show it at work, step by step (ONCE=1 ends it afterwards)
 	@$(BIN)/caudal quickstart
