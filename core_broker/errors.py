@@ -21,6 +21,11 @@ _RECORDS_IN_MESSAGE_MAX: Final = 3
 class ErrorCode(IntEnum):
     """Error codes of the wire protocol; `retriable` says whether a client may send the same request again."""
 
+    @classmethod
+    def _missing_(cls, _value: object) -> "ErrorCode":
+        """A newer node may send a code that this one does not know: that is an error all the same."""
+        return cls.UNKNOWN_SERVER_ERROR
+
     @property
     def retriable(self) -> bool:
         """True when the same request may succeed later, as clients understand it."""

@@ -266,7 +266,7 @@ class Source:
     def _accept_session(self, response: FetchResponse) -> bool:
         """Note how the session goes on; False if the response has nothing but an error."""
         if response.error_code:
-            extra = {"broker": self._broker_id, "error": _error(response.error_code).name}
+            extra = {"broker": self._broker_id, "error": ErrorCode(response.error_code).name}
             log.info("fetch session begins again", extra=extra)
             if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self._session_id = 0
@@ -399,19 +399,12 @@ class Source:
 def _answer(data: PartitionData) -> LeaderAnswer:
     diverging = data.diverging_epoch
     return LeaderAnswer(
-        error=_error(data.error_code) if data.error_code else ErrorCode.NONE,
+        error=ErrorCode(data.error_code),
         records=b"" if data.records is None else memoryview(data.records),
         high_watermark=data.high_watermark,
         log_start=data.log_start_offset,
         diverging=EpochEnd(diverging.epoch, diverging.end_offset) if diverging.end_offset >= 0 else None,
     )
-
-
-def _error(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _names(partition: Partition) -> dict[str, object]:

@@ -91,7 +91,7 @@ class IsrChanges:
             return False
         assert isinstance(response, wire.AlterPartitionResponse)
         if response.error_code:
-            extra = {"error": _error(response.error_code).name}
+            extra = {"error": ErrorCode(response.error_code).name}
             log.warning("the controller rejected the changes of in-sync replicas, retrying", extra=extra)
             return False
         for topic in response.topics:
@@ -131,7 +131,7 @@ def _topics(sent: dict[tuple[bytes, int], tuple[Partition, IsrProposal]]) -> lis
 
 
 def _apply(partition: Partition, proposal: IsrProposal, answer: wire.AlterPartitionResponsePartitionData) -> None:
-    error = _error(answer.error_code) if answer.error_code else ErrorCode.NONE
+    error = ErrorCode(answer.error_code)
     if error:
         extra = {"topic": partition.topic, "partition": partition.index, "isr": proposal.isr, "error": error.name}
         log.info("change of in-sync replicas rejected", extra=extra)
@@ -152,10 +152,3 @@ def _apply(partition: Partition, proposal: IsrProposal, answer: wire.AlterPartit
 
 def _is_open(partition: Partition, proposal: IsrProposal) -> bool:
     return partition.replication is not None and partition.replication.proposal is proposal
-
-
-def _error(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR

@@ -65,3 +65,10 @@ def test_an_error_of_the_whole_request_is_raised() -> None:
     with pytest.raises(BrokerError) as refusal:
         wire.response_from_wire(response)
     assert refusal.value.code is ErrorCode.INCONSISTENT_CLUSTER_ID
+
+
+def test_an_error_code_of_a_newer_node_is_an_error_all_the_same() -> None:
+    response = wire.response_to_wire(PAIRS[0][0], PAIRS[0][1], {})
+    response.topics[0].partitions[0].error_code = 9999  # type: ignore[attr-defined]
+    received, _ = wire.response_from_wire(response)
+    assert received.error is ErrorCode.UNKNOWN_SERVER_ERROR
