@@ -373,11 +373,17 @@ class MetadataQuorum:
         """Append other voters (the node's add_voter, remove_voter or update_voter) and wait for the commit."""
         offset: list[int] = []
         self._run(lambda now: offset.append(change(self.node, now)))
-        async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
-            while self.image.offset < offset[0]:
-                if not self.is_leader:
-                    raise self._not_controller()
-                await asyncio.sleep(self._settings.controller_quorum_retry_backoff_ms / 1000)
+        try:
+            async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
+                while self.image.offset < offset[0]:
+                    if not self.is_leader:
+                        raise self._not_controller()
+                    await asyncio.sleep(self._settings.controller_quorum_retry_backoff_ms / 1000)
+        except TimeoutError:
+            text = (
+                "the new voters were not committed in time; they may still be: describe the quorum before trying again"
+            )
+            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, text) from None
 
     def _not_controller(self) -> BrokerError:
         return BrokerError(ErrorCode.NOT_CONTROLLER, f"node {self.node_id} is not the active controller")
