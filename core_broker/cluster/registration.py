@@ -73,22 +73,29 @@ class BrokerRegistration:
         """Register, and try again until the controller accepts it. Raises BrokerError when the time is up."""
         request = self._request()
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._settings.initial_broker_registration_timeout_ms / 1000
+        limit_ms = self._settings.initial_broker_registration_timeout_ms
+        deadline = loop.time() + limit_ms / 1000
         while True:
-            code = ErrorCode.REQUEST_TIMED_OUT
+            # A response that is lost must not cost all the time; the controller takes a repeated request for the same.
+            attempt_seconds = min(self._settings.broker_session_timeout_ms / 2000, max(deadline - loop.time(), 0.001))
             try:
-                response = await self._channel.call(request, timeout_seconds=max(deadline - loop.time(), 0.001))
+                response = await self._channel.call(request, timeout_seconds=attempt_seconds)
                 assert isinstance(response, BrokerRegistrationResponse)
-                code = ErrorCode(response.error_code)
-                if code is ErrorCode.NONE:
+                if not response.error_code:
                     self.epoch = response.broker_epoch
                     log.info("broker registered", extra={"broker_epoch": self.epoch})
                     return
-            except BrokerError as error:
-                code = error.code
+                error = BrokerError(ErrorCode(response.error_code))
+            except BrokerError as failure:
+                error = failure
             if loop.time() >= deadline:
-                raise BrokerError(code, f"the controller did not accept this broker's registration: {code.name}")
-            log.warning("registration was refused, trying again", extra={"error": code.name})
+                text = (
+                    f"this broker could not register within initial.broker.registration.timeout.ms={limit_ms}: "
+                    f"{error.message}; check that the controllers run and that "
+                    "controller.quorum.bootstrap.servers or controller.quorum.voters names them"
+                )
+                raise BrokerError(error.code, text)
+            log.warning("not registered yet, trying again", extra={"error": error.code.name, "reason": error.message})
             interval = self._settings.broker_heartbeat_interval_ms / 1000
             await asyncio.sleep(min(interval, max(deadline - loop.time(), 0)))
 

@@ -1,0 +1,92 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.registration import BrokerRegistration
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.protocol.fields import Message
+from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from core_broker.settings import BrokerSettings
+
+
+class ScriptedController:
+    """The channel to a controller that answers each request as a test says."""
+
+    def __init__(self, *answers: Message | BrokerError) -> None:
+        self.answers = list(answers)
+        self.requests: list[Message] = []
+
+    async def call(self, request: Message, *, timeout_seconds: float) -> Message:
+        """The next answer; without one, the request times out."""
+        self.requests.append(request)
+        answer = self.answers.pop(0) if self.answers else BrokerError(ErrorCode.REQUEST_TIMED_OUT, "no controller")
+        await asyncio.sleep(0)
+        if isinstance(answer, BrokerError):
+            raise answer
+        return answer
+
+
+def registration(controller: ScriptedController, **settings: int) -> BrokerRegistration:
+    return BrokerRegistration(
+        cast("Any", controller),
+        settings=BrokerSettings(
+            node_id=4,
+            broker_heartbeat_interval_ms=settings.get("interval", 1),
+            initial_broker_registration_timeout_ms=settings.get("limit", 60_000),
+        ),
+        cluster_id="c",
+        endpoints=AdvertisedEndpoints(endpoints=()),
+        log_dirs=[b"d" * 16],
+        previous_epoch=17,
+        applied_offset=lambda: 99,
+    )
+
+
+async def test_a_refused_registration_is_repeated_as_the_same_incarnation() -> None:
+    controller = ScriptedController(
+        BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION),
+        BrokerError(ErrorCode.REQUEST_TIMED_OUT, "lost"),
+        BrokerRegistrationResponse(broker_epoch=23),
+    )
+    broker = registration(controller)
+    await broker.register()
+    assert broker.epoch == 23
+    first, *others = controller.requests
+    assert isinstance(first, BrokerRegistrationRequest)
+    assert others == [first, first]
+    assert (first.broker_id, first.cluster_id, first.previous_broker_epoch) == (4, "c", 17)
+
+
+async def test_a_broker_that_cannot_register_says_what_to_check() -> None:
+    with pytest.raises(BrokerError, match=r"timeout\.ms=1: no controller; check that the controllers run") as refusal:
+        await registration(ScriptedController(), limit=1).register()
+    assert refusal.value.code is ErrorCode.REQUEST_TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    ("wait", "answer", "wanted"),
+    [
+        (BrokerRegistration.wait_until_caught_up, BrokerHeartbeatResponse(is_caught_up=True), (True, False)),
+        (BrokerRegistration.wait_until_unfenced, BrokerHeartbeatResponse(is_fenced=False), (False, False)),
+        (BrokerRegistration.shut_down, BrokerHeartbeatResponse(should_shut_down=True), (False, True)),
+    ],
+)
+async def test_heartbeats_go_on_until_the_controller_agrees(
+    wait: Callable[[BrokerRegistration], Awaitable[None]], answer: BrokerHeartbeatResponse, wanted: tuple[bool, bool]
+) -> None:
+    controller = ScriptedController(
+        BrokerHeartbeatResponse(),
+        BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH),
+        BrokerError(ErrorCode.REQUEST_TIMED_OUT),
+        answer,
+    )
+    await wait(registration(controller))
+    last = controller.requests[-1]
+    assert isinstance(last, BrokerHeartbeatRequest)
+    assert len(controller.requests) == 4
+    assert (last.want_fence, last.want_shut_down) == wanted
+    assert last.current_metadata_offset == 99
