@@ -37,7 +37,7 @@ class ControllerLocation(Protocol):
 
 
 class ControllerChannel:
-    """The way to the active controller, which may be this very process."""
+    """The way to the active controller, which may be this process."""
 
     def __init__(
         self, peers: Peers, quorum: ControllerLocation, *, local: Callable[[Message], Awaitable[Message]]

@@ -21,7 +21,7 @@ from core_broker.protocol.stored import control
 from core_broker.protocol.stored.quorum_state import QuorumStateData
 from core_broker.raft.messages import LogPosition
 from core_broker.raft.replicated_log import ElectionState
-from core_broker.raft.voters import NOBODY, ReplicaKey, Voter, VoterSet
+from core_broker.raft.voters import NO_NODE, ReplicaKey, Voter, VoterSet
 from core_broker.service.clock import Clock
 from core_broker.service.settings import INT_MAX, LONG_MAX
 from core_broker.settings import BrokerSettings, TopicSettings
@@ -61,7 +61,7 @@ class QuorumStateFile:
 
     def save(self, state: ElectionState) -> None:
         """Return once the state is on disk."""
-        voted = state.voted or ReplicaKey(NOBODY)
+        voted = state.voted or ReplicaKey(NO_NODE)
         write_quorum_state(
             self._directory,
             QuorumStateData(

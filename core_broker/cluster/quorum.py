@@ -45,7 +45,7 @@ from core_broker.raft.node import (
     Timeouts,
 )
 from core_broker.raft.roles import Leader
-from core_broker.raft.voters import NOBODY, Endpoint, ReplicaKey, Voter, VoterSet
+from core_broker.raft.voters import NO_NODE, Endpoint, ReplicaKey, Voter, VoterSet
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 
@@ -289,7 +289,7 @@ class MetadataQuorum:
 
     async def wait_for_leader(self, timeout_seconds: float) -> None:
         """Return once a leader is known, or the time is up."""
-        if self.node.leader_id != NOBODY:
+        if self.node.leader_id != NO_NODE:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leader_waiters.append(waiter)
@@ -546,14 +546,14 @@ class MetadataQuorum:
 
     def _on_role_changed(self, action: RoleChanged) -> None:
         log.info(
-            "quorum leader is known" if action.leader_id != NOBODY else "quorum has no leader",
+            "quorum leader is known" if action.leader_id != NO_NODE else "quorum has no leader",
             extra={"leader_id": action.leader_id, "leader_epoch": action.epoch},
         )
         if not action.is_leader and self._pending_image is not None:
             self._pending_image = None
             self._drop_proposals(self._not_controller())
             self._call_leadership_listeners(is_leader=False)
-        if action.leader_id != NOBODY:
+        if action.leader_id != NO_NODE:
             waiters, self._leader_waiters = self._leader_waiters, []
             _release(waiters)
 

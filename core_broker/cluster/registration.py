@@ -53,7 +53,7 @@ class BrokerRegistration:
         self._applied_offset = applied_offset
 
     async def register_with(self, controller: Controller) -> None:
-        """Register with the controller of this very process, if there is no other broker; it is unfenced at once.
+        """Register with the controller in this process, when there is no other broker; unfences this one at once.
 
         Its partitions have no other leader, so after a clean stop they keep it, and nothing is written about them.
         """

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from core_broker.errors import ErrorCode
-from core_broker.raft.voters import NOBODY, Endpoint, ReplicaKey
+from core_broker.raft.voters import NO_NODE, Endpoint, ReplicaKey
 
 
 class LogPosition(msgspec.Struct, frozen=True, order=True):
@@ -72,7 +72,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
     error: ErrorCode = ErrorCode.NONE
     epoch: int
-    leader_id: int = NOBODY
+    leader_id: int = NO_NODE
 
 
 class VoteResponse(Response, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ from core_broker.raft.roles import (
     Unattached,
     Votes,
 )
-from core_broker.raft.voters import NOBODY, ReplicaKey, Voter, VoterSet
+from core_broker.raft.voters import NO_NODE, ReplicaKey, Voter, VoterSet
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class Send(msgspec.Struct, frozen=True):
     """Send a request. The response goes to `on_response`, and so does the news that there is none."""
 
     to: int
-    """A node id; ANYONE for whichever node may know the leader."""
+    """A node id; ANYONE for any node that may know the leader."""
     request: Request
 
 
@@ -143,7 +143,7 @@ class RaftNode(Generic[T]):
 
     @property
     def leader_id(self) -> int:
-        """The leader of that epoch, NOBODY if unknown."""
+        """The leader of that epoch, NO_NODE if unknown."""
         return self.key.id if isinstance(self.role, Leader) else self.role.leader_id
 
     @property
@@ -188,7 +188,7 @@ class RaftNode(Generic[T]):
         self._flushed = self._log.end_offset
         if self._log.snapshot is not None:
             self._advance(self._log.snapshot.offset)
-        if self._state.leader_id not in (NOBODY, self.key.id):
+        if self._state.leader_id not in (NO_NODE, self.key.id):
             self._follow(self._state.epoch, self._state.leader_id)
         else:
             self._detach(self._state.epoch)
@@ -286,7 +286,7 @@ class RaftNode(Generic[T]):
 
     def _give_up_asking(self, role: Prospective) -> None:
         """Return to the leader, who may be well, or wait."""
-        if role.leader_id == NOBODY:
+        if role.leader_id == NO_NODE:
             self._detach(self.epoch)
         else:
             self._follow(self.epoch, role.leader_id)
@@ -368,7 +368,7 @@ class RaftNode(Generic[T]):
         role = self.role
         if request.is_pre_vote:
             return not isinstance(role, Leader) and not (isinstance(role, Follower) and role.has_fetched)
-        if isinstance(role, Leader | Candidate | Resigned) or self.leader_id != NOBODY:
+        if isinstance(role, Leader | Candidate | Resigned) or self.leader_id != NO_NODE:
             return False
         return self._state.voted is None or self._state.voted == request.candidate
 
@@ -472,7 +472,7 @@ class RaftNode(Generic[T]):
     def _refuse_parked(self, role: Leader) -> None:
         for parked in role.parked.values():
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            self._reply(parked.token, FetchResponse(error=error, epoch=self.epoch, leader_id=NOBODY))
+            self._reply(parked.token, FetchResponse(error=error, epoch=self.epoch, leader_id=NO_NODE))
 
     def _on_fetch_snapshot(self, request: FetchSnapshotRequest) -> SnapshotResponse:
         error = self._leader_error(request.epoch)
@@ -518,7 +518,7 @@ class RaftNode(Generic[T]):
         self._commit(role)
 
     def _forget_observers(self, role: Leader) -> None:
-        """Keep the number of observers bounded: whoever connects may name any id."""
+        """Keep the number of observers bounded: a connection may name any id."""
         if len(role.replicas) >= _OBSERVERS_MAX:
             observers = [key for key in role.replicas if not self.voters.has(key)]
             for key in sorted(observers, key=lambda key: role.replicas[key].fetched_at)[: _OBSERVERS_MAX // 10]:
@@ -665,7 +665,7 @@ class RaftNode(Generic[T]):
         """Follow a leader that another node knows."""
         if epoch < self.epoch:
             return
-        if leader_id not in (NOBODY, self.key.id):
+        if leader_id not in (NO_NODE, self.key.id):
             is_new = epoch > self.epoch or not isinstance(self.role, Leader | Resigned | Follower)
             if is_new and not (isinstance(self.role, Prospective) and epoch == self.epoch == self._asked_in(leader_id)):
                 self._follow(epoch, leader_id)

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from core_broker.raft.messages import FetchRequest, FetchSnapshotRequest, LogPosition
-from core_broker.raft.voters import NOBODY, ReplicaKey
+from core_broker.raft.voters import NO_NODE, ReplicaKey
 
 
 class Unattached(msgspec.Struct):
@@ -13,7 +13,7 @@ class Unattached(msgspec.Struct):
 
     election_at: float
     """When it stands for election, if it votes."""
-    leader_id: int = NOBODY
+    leader_id: int = NO_NODE
 
 
 class Votes(msgspec.Struct):
@@ -28,7 +28,7 @@ class Prospective(msgspec.Struct):
 
     votes: Votes
     election_at: float
-    leader_id: int = NOBODY
+    leader_id: int = NO_NODE
 
 
 class Candidate(msgspec.Struct):
@@ -37,7 +37,7 @@ class Candidate(msgspec.Struct):
     votes: Votes
     election_at: float
     is_backing_off: bool = False
-    leader_id: int = NOBODY
+    leader_id: int = NO_NODE
 
 
 class Follower(msgspec.Struct):
@@ -87,14 +87,14 @@ class Leader(msgspec.Struct):
     parked: dict[ReplicaKey, ParkedFetch] = msgspec.field(default_factory=dict)
     fetched_since: set[int] = msgspec.field(default_factory=set)
     """Voters that have fetched since the last time a majority had."""
-    leader_id: int = NOBODY
+    leader_id: int = NO_NODE
 
 
 class Resigned(msgspec.Struct):
     """Was the leader of its epoch, and waits for the next one."""
 
     election_at: float
-    leader_id: int = NOBODY
+    leader_id: int = NO_NODE
 
 
 Role: TypeAlias = Unattached | Prospective | Candidate | Follower | Leader | Resigned

@@ -7,8 +7,8 @@ import msgspec
 
 from core_broker.protocol.primitives import ZERO_UUID
 
-NOBODY: Final = -1
-"""In place of a leader's or voter's id."""
+NO_NODE: Final = -1
+"""The id of a leader or of a vote that does not exist."""
 
 
 class ReplicaKey(NamedTuple):

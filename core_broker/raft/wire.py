@@ -24,7 +24,7 @@ from core_broker.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from core_broker.raft.voters import NOBODY, Endpoint, ReplicaKey
+from core_broker.raft.voters import NO_NODE, Endpoint, ReplicaKey
 
 TOPIC: Final = "__cluster_metadata"
 TOPIC_ID: Final = bytes(15) + b"\x01"
@@ -288,7 +288,7 @@ def _fetched_from_wire(message: fetch.FetchResponse) -> FetchResponse:
     return FetchResponse(
         error=ErrorCode(data.error_code),
         epoch=data.current_leader.leader_epoch,
-        leader_id=data.current_leader.leader_id if data.current_leader.leader_id >= 0 else NOBODY,
+        leader_id=data.current_leader.leader_id if data.current_leader.leader_id >= 0 else NO_NODE,
         high_watermark=data.high_watermark,
         log_start=data.log_start_offset,
         records=bytes(data.records or b""),

@@ -36,7 +36,7 @@ _SERVERS: Final = Check(
 
 NO_THROTTLE: Final = "replication is not throttled yet"
 _AT_ONCE: Final = "an unclean leader is elected as soon as a partition needs one"
-_NOT_IDLE: Final = "nodes hear from the active controller without empty records"
+_NOT_IDLE: Final = "nodes notice a silent controller without empty records"
 _ONE_MIB: Final = "the quorum reads 1 MiB at a time"
 _OWN_LIMITS: Final = "every request to another node has a time limit of its own"
 

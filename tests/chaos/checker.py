@@ -123,7 +123,7 @@ class Checker:
         self.report = Report()
         self._logs: dict[Key, _Log] = defaultdict(_Log)
         self._acks: dict[Key, dict[int, int]] = defaultdict(dict)
-        """Offset to record: what producers were told."""
+        """Acknowledged records by offset."""
         self._last_ack: dict[tuple[int, Key], tuple[int, int]] = {}
         self._rejected: set[int] = set()
         self._begun: dict[int, tuple[str, int]] = {}
@@ -285,7 +285,7 @@ class Checker:
         return self.report
 
     def _check_acknowledged(self) -> None:
-        """S1 and S3: what was acknowledged is where the producer was told."""
+        """S1 and S3: acknowledged records are at their acknowledged offsets."""
         for key, acks in self._acks.items():
             log = self._logs[key]
             missing: list[tuple[int, int]] = []
@@ -395,7 +395,7 @@ class Checker:
             times, offsets = highest.get((group, key), ([], []))
             before = bisect_right(times, asked) - 1
             if before >= 0 and offset < offsets[before]:
-                self._broken("S12", f"group {group} had committed {offsets[before]} of {key} and was told {offset}")
+                self._broken("S12", f"group {group} had committed {offsets[before]} of {key} and then read {offset}")
 
     def _finish_failovers(self) -> None:
         for kill in self._kills:

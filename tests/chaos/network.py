@@ -98,7 +98,7 @@ class Network:
         self._change(pairs, lambda link: setattr(link, "delay_s", seconds))
 
     def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Throw bytes away; whoever waits for them learns nothing until the connection is reset by `heal`."""
+        """Drop bytes; the receiver notices only when `heal` resets the connection."""
         self._change(pairs, lambda link: setattr(link, "drops", True))
 
     def heal(self) -> None:

@@ -1,4 +1,4 @@
-"""Clients of the simulated cluster: small state machines that speak the protocol, and remember what they were told."""
+"""Clients of the simulated cluster: small state machines that speak the protocol, and remember the responses."""
 
 import asyncio
 import random

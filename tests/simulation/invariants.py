@@ -1,7 +1,7 @@
 """What must never happen, checked while it could: on the real objects of all nodes at once.
 
 The world knows what no node knows: what was ever committed (`Committed`). From that follow the rules that matter most:
-whoever is or may be elected has everything committed, and no two replicas ever commit different bytes at one offset.
+every replica that leads or may lead has all committed records, and no two replicas commit different bytes at an offset.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 A connection keeps its requests in order and a server answers them one after the other, as real ones do. What is sent
 into a cut arrives when the cut is healed, unless the sender has given up by then; what a paused process has not read
-yet is answered when it goes on, although nobody waits for it any more.
+yet is answered when it goes on, although its client has given up.
 """
 
 import asyncio
@@ -322,7 +322,7 @@ class _Connection:
 
 
 class _ServerSide:
-    """The server's end of a connection; without a client's end, for a request that nobody waits for any more."""
+    """The server's end of a connection; without a client's end, for a request whose client has given up."""
 
     def __init__(self, connection: _Connection | None, server: SimulatedServer, listener: Listener) -> None:
         self.connection = connection

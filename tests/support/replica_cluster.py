@@ -40,7 +40,7 @@ _UNUSED = cast("Any", None)
 
 
 class ReplicaBroker:
-    """One broker: its logs, partitions and replication; it applies the metadata when it is told to."""
+    """One broker: its logs, partitions and replication; it applies the metadata when a test says so."""
 
     def __init__(self, broker_id: int, path: Path, cluster: "ReplicaCluster") -> None:
         self.broker_id = broker_id

@@ -149,7 +149,7 @@ class Controller:
     def _on_leadership(self, is_active: bool) -> None:
         """Give every broker a fresh session, since its heartbeats went to another controller until now.
 
-        The broker of this very node has none until it is heard of: its last incarnation is certainly over.
+        The broker of this node has none before its first heartbeat: its last incarnation is certainly over.
         """
         self._sessions.clear()
         if not is_active:

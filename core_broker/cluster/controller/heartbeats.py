@@ -97,7 +97,7 @@ class Sessions:
         return [broker_id for seen_at, broker_id in sorted(late) if now - seen_at >= self.session_seconds]
 
     def restart(self, now: float) -> None:
-        """Begin every session anew: while this process was suspended it could not hear anybody."""
+        """Restart every session: while this process was suspended it received no heartbeats."""
         for session in self._sessions.values():
             session.seen_at = max(session.seen_at, now)
 

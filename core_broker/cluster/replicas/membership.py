@@ -10,7 +10,7 @@ NO_EPOCH: Final = -1
 
 
 class Membership:
-    """The registered brokers. One object for all partitions, updated by whoever applies the metadata."""
+    """The registered brokers. One object for all partitions, updated when metadata is applied."""
 
     __slots__ = ("brokers",)
 

@@ -188,7 +188,7 @@ def run(
 
 @reassign_app.command(epilog=examples("caudal cluster reassign watch"))
 def watch(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE) -> None:
-    """Wait until all moves are finished, whoever started them."""
+    """Wait until all moves are finished, including those of others."""
     client = cluster.admin()
     with waiting(f"asking {cluster.bootstrap}"):
         moving = {(item.topic, item.partition) for item in client.reassignments()}
