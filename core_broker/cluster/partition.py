@@ -6,7 +6,7 @@ several, a `LeaderReplica` keeps account of the followers while this broker lead
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from core_broker.cluster.metadata import PartitionImage
@@ -17,7 +17,6 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import AppendResult, PartitionLog
 from core_broker.log.producer_state import Origin, ProducerStates
 from core_broker.metrics import TopicTraffic
-from core_broker.protocol.records import Record, build_batch, end_transaction_marker
 from core_broker.service.clock import Clock
 from core_broker.settings import TopicSettings
 
@@ -366,41 +365,6 @@ class Partition:
         self.reconsider()
         if not error:
             self.check_isr()
-
-    async def append_records(self, records: Sequence[Record], *, timeout_ms: int = 5000) -> int:
-        """Append records of a coordinator as one batch; returns the first offset once they are committed."""
-        result = await self.append_buffer(build_batch(records), timeout_ms=timeout_ms)
-        return result.first_offset
-
-    async def append_buffer(
-        self, buffer: bytearray, *, timeout_ms: int = 5000, transaction_version: int = 0
-    ) -> AppendResult:
-        """Append an encoded batch of a coordinator; returns once it is committed."""
-        result = self.append(buffer, acks_all=True, origin=Origin.COORDINATOR, transaction_version=transaction_version)
-        await self.wait_committed(result.last_offset, timeout_ms=timeout_ms)
-        self.check_min_isr_after_append()
-        return result
-
-    async def append_marker(
-        self,
-        producer_id: int,
-        producer_epoch: int,
-        *,
-        commit: bool,
-        coordinator_epoch: int,
-        transaction_version: int = 0,
-        timeout_ms: int = 5000,
-    ) -> int:
-        """Append the end marker of a transaction; returns its offset once it is committed."""
-        marker = end_transaction_marker(
-            producer_id,
-            producer_epoch,
-            commit=commit,
-            coordinator_epoch=coordinator_epoch,
-            timestamp_ms=self.clock.now_ms(),
-        )
-        result = await self.append_buffer(marker, timeout_ms=timeout_ms, transaction_version=transaction_version)
-        return result.first_offset
 
     def delete_records_before(self, offset: int) -> int:
         """Move the log's start up, as DeleteRecords asks; returns the new start."""

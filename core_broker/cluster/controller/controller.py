@@ -39,13 +39,11 @@ from core_broker.cluster.controller.topics import (
     MorePartitions,
     NewTopic,
     TopicPlanner,
-    internal_topic,
     plan_more_partitions,
 )
 from core_broker.cluster.controller.transitions import Election, TopicRules
-from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.effective_settings import broker_settings
-from core_broker.cluster.metadata import BrokerImage, ConfigResource, MetadataDraft, MetadataImage, TopicImage
+from core_broker.cluster.metadata import BrokerImage, ConfigResource, MetadataDraft, MetadataImage
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
@@ -377,26 +375,6 @@ class Controller:
             if isinstance(result, CreatedTopic) and not validate_only:
                 log.info("topic created", extra={"topic": result.name, "partitions": result.partition_count})
         return results
-
-    async def auto_create_topics(self, names: Iterable[str]) -> dict[str, CreatedTopic | BrokerError]:
-        """Create topics that a client requested, with default settings; internal topics get their own."""
-        missing = [name for name in dict.fromkeys(names) if name not in self.image.topics]
-        topics = [self._internal(name) if name in INTERNAL_TOPICS else NewTopic(name=name) for name in missing]
-        return dict(zip(missing, await self.create_topics(topics), strict=True)) if topics else {}
-
-    async def ensure_internal_topic(self, name: str) -> TopicImage:
-        """The topic of a coordinator, created if it does not exist yet."""
-        if name not in self.image.topics:
-            (result,) = await self.create_topics([self._internal(name)])
-            # A concurrent request may have created the topic first.
-            if isinstance(result, BrokerError):
-                await self._commit([])
-                if name not in self.image.topics:
-                    raise result
-        return self.image.topics[name]
-
-    def _internal(self, name: str) -> NewTopic:
-        return internal_topic(name, self.settings, broker_count=len(self.image.live_brokers()))
 
     async def delete_topics(self, topic_ids: Sequence[bytes]) -> list[BrokerError | None]:
         """Delete topics by id; returns a result for each, in order."""

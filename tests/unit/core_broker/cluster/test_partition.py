@@ -101,7 +101,7 @@ async def test_writes_that_wait_fail_when_the_partition_is_removed(partition: Pa
         await waiting
     assert failed.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
     with pytest.raises(BrokerError):
-        await partition.append_buffer(batch())
+        partition.append(batch(), acks_all=True)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,6 @@ def test_records_above_the_high_watermark_cannot_be_deleted(partition: Partition
         partition.delete_records_before(4)
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert partition.delete_records_before(-1) == 3
-
-
-async def test_coordinators_append_records_and_markers_and_wait_for_the_commit(partition: Partition) -> None:
-    assert await partition.append_records([Record(timestamp=NOW_MS, key=b"k", value=b"v")]) == 0
-    assert await partition.append_marker(7, 0, commit=True, coordinator_epoch=0) == 1
-    assert partition.high_watermark == 2
 
 
 def test_an_announced_epoch_reaches_the_disk_with_its_first_batch(partition: Partition, tmp_path: Path) -> None:

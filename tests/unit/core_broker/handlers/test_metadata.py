@@ -140,7 +140,7 @@ async def test_the_address_is_that_of_the_listener_that_was_asked(world: Handler
 async def test_answers_follow_the_metadata(world: HandlerWorld) -> None:
     topic_id = await world.create("t")
     assert len((await ask(world, "t")).topics[0].partitions) == 1
-    await world.controller.auto_create_topics(["other"])
+    await world.create("other")
     assert len((await ask(world, "t")).topics[0].partitions) == 1
     await world.controller.delete_topics([topic_id])
     await world.create("t", 4)

@@ -123,7 +123,7 @@ async def test_a_partition_without_a_whole_batch_is_refused(world: HandlerWorld,
 
 
 async def test_clients_do_not_write_to_internal_topics(world: HandlerWorld) -> None:
-    await world.controller.ensure_internal_topic("__consumer_offsets")
+    await world.services.topic_creation.ensure_internal_topic("__consumer_offsets")
     (result,) = await produce(world, request(("__consumer_offsets", 0, batch(b"a"))))
     assert result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 

@@ -6,11 +6,11 @@ import pytest
 
 from core_broker.cluster.controller.configs import ConfigChange, ConfigOperation
 from core_broker.cluster.controller.controller import Controller
-from core_broker.cluster.controller.topics import CreatedTopic, MorePartitions, NewTopic
+from core_broker.cluster.controller.topics import CreatedTopic, MorePartitions, NewTopic, internal_topic
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.effective_settings import broker_settings, topic_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
-from core_broker.cluster.metadata import ResourceType
+from core_broker.cluster.metadata import ResourceType, TopicImage
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.cluster.registration_request import registration_request
 from core_broker.errors import BrokerError, ErrorCode
@@ -231,36 +231,26 @@ async def test_a_manual_assignment_is_followed(controller: Controller) -> None:
 # -- internal topics ---------------------------------------------------------------------------------------------------
 
 
+async def create_internal(controller: Controller, name: str) -> TopicImage:
+    topic = internal_topic(name, BrokerSettings(), broker_count=len(controller.image.live_brokers()))
+    await controller.create_topics([topic])
+    return controller.image.topics[name]
+
+
 async def test_the_offsets_topic_is_compacted_and_as_replicated_as_the_cluster_allows(controller: Controller) -> None:
-    topic = await controller.ensure_internal_topic(OFFSETS_TOPIC)
+    topic = await create_internal(controller, OFFSETS_TOPIC)
     settings = topic_settings(controller.image, OFFSETS_TOPIC, BrokerSettings())
     assert (len(topic.partitions), topic.partitions[0].replicas) == (50, (1,))
     assert (settings.cleanup_policy, settings.segment_bytes) == (frozenset({"compact"}), 100 * 1024 * 1024)
 
 
 async def test_the_transactions_topic_never_needs_more_replicas_than_it_has(controller: Controller) -> None:
-    await controller.ensure_internal_topic(TRANSACTIONS_TOPIC)
+    await create_internal(controller, TRANSACTIONS_TOPIC)
     assert topic_settings(controller.image, TRANSACTIONS_TOPIC, BrokerSettings()).min_insync_replicas == 1
 
 
-async def test_an_internal_topic_is_created_once(controller: Controller) -> None:
-    first, second = await asyncio.gather(*(controller.ensure_internal_topic(OFFSETS_TOPIC) for _ in range(2)))
-    assert first.topic_id == second.topic_id
-
-
-async def test_auto_creation_gives_an_internal_topic_its_own_settings(controller: Controller) -> None:
-    results = await controller.auto_create_topics(["t", OFFSETS_TOPIC, "a/b"])
-    assert {name: type(result) for name, result in results.items()} == {
-        "t": CreatedTopic,
-        OFFSETS_TOPIC: CreatedTopic,
-        "a/b": BrokerError,
-    }
-    assert len(controller.image.topics[OFFSETS_TOPIC].partitions) == 50
-    assert await controller.auto_create_topics(["t"]) == {}
-
-
 async def test_an_internal_topic_cannot_grow(controller: Controller) -> None:
-    await controller.ensure_internal_topic(OFFSETS_TOPIC)
+    await create_internal(controller, OFFSETS_TOPIC)
     (outcome,) = await controller.create_partitions([MorePartitions(name=OFFSETS_TOPIC, count=60)])
     assert outcome is not None
     assert outcome.code is ErrorCode.INVALID_PARTITIONS
