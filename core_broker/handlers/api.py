@@ -1,6 +1,6 @@
 """One API of the table: its versions, its handler, and the responses around it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
@@ -17,7 +17,17 @@ from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 Answer: TypeAlias = bytearray | list[Chunk] | None
 """A complete response: bytes, or bytes and parts of files, or nothing at all (`acks=0`)."""
 
-RawHandler: TypeAlias = Callable[[memoryview, int, RequestContext], Answer | Awaitable[Answer]]
+
+class Appended(msgspec.Struct, frozen=True, gc=False):
+    """The response to a request whose records are in the log: it only waits until they are flushed and committed."""
+
+    response: Coroutine[Any, Any, Answer]
+
+    def __await__(self) -> Generator[Any, Any, Answer]:
+        return self.response.__await__()
+
+
+RawHandler: TypeAlias = Callable[[memoryview, int, RequestContext], Answer | Appended | Awaitable[Answer]]
 """Decodes the request from its frame and encodes the response itself: the hot path."""
 
 MessageHandler: TypeAlias = Callable[[Any, RequestContext], Message | Awaitable[Message]]

@@ -19,6 +19,7 @@ import msgspec
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.partition import Partition
 from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, RecordsRefused
+from core_broker.handlers.api import Appended
 from core_broker.handlers.context import RequestContext
 from core_broker.handlers.current_leader import LEADER_CHANGED, encode_endpoints, find_leader
 from core_broker.handlers.produce_wire import (
@@ -61,8 +62,8 @@ class AcksNoneFailed(Exception):
 
 def handle(
     frame: memoryview, body: int, context: RequestContext
-) -> bytearray | Coroutine[Any, Any, bytearray | None] | None:
-    """Append and answer; returns a coroutine only if it has to wait for something."""
+) -> bytearray | Appended | Coroutine[Any, Any, bytearray | None] | None:
+    """Append and answer; returns a coroutine only if it has to wait for something, wrapped if that is the commit."""
     call = read_request(frame, body, context.api_version)
     if context.api_version < _RECORD_BATCHES_SINCE:
         return _respond(call, reject_all(call, ErrorCode.UNSUPPORTED_VERSION), context)
@@ -78,7 +79,7 @@ def handle(
     pending: list[_Pending] = []
     results = _append_all(call, context, pending, _refusals(inspections, context) if inspections else None)
     if pending:
-        return _finish_later(call, results, pending, context)
+        return Appended(_finish_later(call, results, pending, context))
     return _respond(call, results, context)
 
 

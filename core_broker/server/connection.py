@@ -2,7 +2,9 @@
 
 The socket is driven directly (no streams, no transport): requests that arrive together and are answered at once cost
 one read and one write. While a response is outstanding, nothing more is read, so a client that sends without reading
-fills its own socket and not our memory. Large parts of responses go from the page cache to the socket by sendfile.
+fills its own socket and not our memory. The exception are producers: their records are in the log before they are
+committed, so the next few requests need not wait for that; the responses are still sent in order. Large parts of
+responses go from the page cache to the socket by sendfile.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from core_broker.handlers.api import Answer
+from core_broker.handlers.api import Answer, Appended
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_response import Chunk
 from core_broker.handlers.produce import AcksNoneFailed
@@ -34,6 +36,10 @@ log = logging.getLogger(__name__)
 request_log = logging.getLogger("core_broker.requests")
 
 _unpack_size = struct.Struct(">i").unpack_from
+_unpack_key = struct.Struct(">h").unpack_from
+_PRODUCE: Final = 0
+_UNCOMMITTED_MAX: Final = 16
+"""Produce requests of one connection whose records are in the log and not committed; the next one waits."""
 _SENDFILE_BYTES_MAX: Final = 1 << 20
 _BYTES_PER_TURN_MAX: Final = 1 << 20
 """After this much output a connection yields to the others."""
@@ -74,11 +80,11 @@ class Connection:
         "_fd",
         "_filled",
         "_inbox",
+        "_is_pipelining",
         "_muted",
         "_out",
         "_owner",
         "_pending",
-        "_pending_request",
         "_socket",
         "client",
         "last_tick",
@@ -95,8 +101,10 @@ class Connection:
         self._inbox: memoryview | None = None
         self._filled = 0
         self._out: deque[Chunk | memoryview] = deque()
-        self._pending: asyncio.Future[Answer] | None = None
-        self._pending_request: _Request | None = None
+        self._pending: deque[tuple[_Request, asyncio.Future[Answer]]] = deque()
+        """Requests without a response yet; all but the last have been handled, and wait for the commit of records."""
+        self._is_pipelining = False
+        """Whether further requests of a producer may be handled before the pending ones are answered."""
         self._blocked = False
         self._muted = False
         self._closed = False
@@ -118,8 +126,9 @@ class Connection:
             loop.remove_writer(self._fd)
         self._socket.close()
         self._out.clear()
-        if self._pending is not None:
-            self._pending.cancel()
+        for _, future in self._pending:
+            future.cancel()
+        self._pending.clear()
         if self._awaits_admission:
             self._owner.memory.forget(self._on_admitted)
         if self._inbox is not None:
@@ -132,13 +141,13 @@ class Connection:
 
     @property
     def _is_busy(self) -> bool:
-        """Whether a response is outstanding: still being computed, or not yet written to the socket."""
-        return self._blocked or self._pending is not None
+        """Whether the next request has to wait for a response that is not computed or not written to the socket."""
+        return self._blocked or (bool(self._pending) and not self._is_pipelining)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        if self._pending is not None or self._blocked:
+        if self._is_busy:
             self._mute_while_busy()
             return
         if self.reserved:
@@ -213,7 +222,8 @@ class Connection:
         if self._closed:
             return
         if consumed == 0:
-            self._make_room()
+            if not self._is_busy:
+                self._make_room()
             return
         self._inbox = None
         self._release_reservation()
@@ -233,12 +243,15 @@ class Connection:
             stop = start + SIZE_BYTES + size
             if stop > end:
                 return start
+            if self._pending and _unpack_key(view, start + SIZE_BYTES)[0] != _PRODUCE:
+                self._is_pipelining = False
+                return start
             frame = view[start + SIZE_BYTES : stop]
             start = stop
             self._answer(frame)
             if len(self._out) > _ANSWERS_QUEUED_MAX:
                 self._flush()
-            if self._pending is not None or self._blocked or self._closed:
+            if self._is_busy or self._closed:
                 return start
         return start
 
@@ -342,23 +355,39 @@ class Connection:
             self.close("internal error")
             return
         kind = type(answer)
-        if kind is bytearray or kind is list or answer is None:
+        is_ready = kind is bytearray or kind is list or answer is None
+        if is_ready and not self._pending:
             self._count(request)
             self._queue(answer)  # type: ignore[arg-type]  # an awaitable has none of these types
             return
-        future = answer if isinstance(answer, asyncio.Future) else self._owner.loop.create_task(answer)  # type: ignore[arg-type]  # handlers return futures or coroutines only
-        self._pending = future
-        self._pending_request = request
+        loop = self._owner.loop
+        if kind is Appended:
+            assert isinstance(answer, Appended)
+            future: asyncio.Future[Answer] = loop.create_task(answer.response)
+        elif is_ready:  # but not the ones before it
+            future = loop.create_future()
+            future.set_result(answer)  # type: ignore[arg-type]  # as above
+        elif isinstance(answer, asyncio.Future):
+            future = answer
+        else:
+            future = loop.create_task(answer)  # type: ignore[arg-type]  # handlers return nothing else
+        request.is_handled = is_ready or kind is Appended
+        self._pending.append((request, future))
+        self._is_pipelining = request.is_handled and len(self._pending) < _UNCOMMITTED_MAX
         future.add_done_callback(self._on_answer)
 
-    def _on_answer(self, future: "asyncio.Future[Answer]") -> None:
-        """Send a response that took time, and continue with the requests after it."""
-        self._pending = None
-        request, self._pending_request = self._pending_request, None
-        assert request is not None
-        error = None if future.cancelled() else future.exception()
-        if self._closed:
+    def _on_answer(self, _: "asyncio.Future[Answer]") -> None:
+        """Send the responses that took time and have none before them, and continue with the next requests."""
+        if not self._pending or not self._pending[0][1].done():
             return
+        while self._pending and self._pending[0][1].done():
+            self._take_response(*self._pending.popleft())
+        if not self._closed:
+            self._is_pipelining = bool(self._pending) and self._pending[-1][0].is_handled
+            self._resume()
+
+    def _take_response(self, request: "_Request", future: "asyncio.Future[Answer]") -> None:
+        error = None if future.cancelled() else future.exception()
         if future.cancelled():
             self.close("the request was cancelled")
         elif isinstance(error, AcksNoneFailed):
@@ -371,7 +400,6 @@ class Connection:
         else:
             self._count(request)
             self._queue(future.result())
-            self._resume()
 
     def _resume(self) -> None:
         """Answer the requests waiting in the inbox, and read again."""
@@ -419,7 +447,7 @@ class Connection:
             return
         self._owner.loop.remove_writer(self._fd)
         self._blocked = False
-        if self._pending is None:
+        if not self._is_busy:
             self._resume()
 
     def _write(self) -> bool:
@@ -516,6 +544,8 @@ class _Request(msgspec.Struct, gc=False):
     key: int
     version: int
     correlation_id: int
+    is_handled: bool = False
+    """Whether all that is missing is the commit of its records, or the responses before it."""
 
     @property
     def api_name(self) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from core_broker.cluster.controller_channel import has_not_controller_error
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.handlers.api import Answer, Api
+from core_broker.handlers.api import Answer, Api, Appended
 from core_broker.handlers.context import RequestContext, Services
 from core_broker.handlers.error_responses import error_response
 from core_broker.handlers.table import BROKER_BY_KEY, CONTROLLER_BY_KEY
@@ -39,7 +39,7 @@ class UnknownRequest(Exception):
 
 def dispatch(
     frame: memoryview, header: tuple[int, int, int], client: Client, services: Services
-) -> Answer | Awaitable[Answer]:
+) -> Answer | Appended | Awaitable[Answer]:
     """Answer one request, now or later; `header` is the frame's `unpack_header`.
 
     Raises DecodeError or UnknownRequest when no response is possible.
