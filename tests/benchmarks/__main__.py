@@ -13,7 +13,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import connect, machine, platform, proxy, registry, requests, scale, spark, throughput, typed_data
+from tests.benchmarks import (
+    cluster,
+    connect,
+    machine,
+    platform,
+    proxy,
+    registry,
+    requests,
+    scale,
+    spark,
+    throughput,
+    typed_data,
+)
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
 
@@ -38,6 +50,7 @@ def _broker(directory: Path, sizes: Sizes) -> Iterator[Row]:
 
 PARTS = {
     "broker": _broker,
+    "cluster": cluster.cluster,
     "registry": registry.registry,
     "typed-data": typed_data.typed_data,
     "rest-proxy": proxy.proxy,

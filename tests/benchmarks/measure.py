@@ -61,6 +61,11 @@ class Sizes:
     """Records that each task of Connect carries."""
     connect_connectors: int
     """Connectors that a worker holds while its REST API is measured."""
+    cluster_rounds: int
+    """How often each cluster of three brokers is started and measured."""
+    cluster_messages: int
+    """Messages of 1 KB that a cluster replicates; three times as many of 100 B."""
+    cluster_latency_messages: int
     spark_rows: int
     """Rows that each Spark sink writes."""
     spark_latency_seconds: float
@@ -85,6 +90,9 @@ FULL: Final = Sizes(
     proxy_records=500_000,
     connect_records=500_000,
     connect_connectors=500,
+    cluster_rounds=3,
+    cluster_messages=400_000,
+    cluster_latency_messages=20_000,
     spark_rows=2_000_000,
     spark_latency_seconds=20.0,
     platform_idle_s=30.0,
@@ -105,6 +113,9 @@ TINY: Final = Sizes(
     proxy_records=2_000,
     connect_records=2_000,
     connect_connectors=5,
+    cluster_rounds=1,
+    cluster_messages=2_000,
+    cluster_latency_messages=100,
     spark_rows=5_000,
     spark_latency_seconds=3.0,
     platform_idle_s=0.5,
