@@ -346,6 +346,13 @@ class Partition:
         if follower not in replication.isr:
             self.check_isr()
 
+    def follower_is_idle(self, follower: int, broker_epoch: int) -> bool:
+        """Note another fetch of an in-sync follower that has everything; False if `follower_fetched` has to decide."""
+        replication = self.replication
+        return replication is not None and replication.on_idle_fetch(
+            follower, broker_epoch=broker_epoch, end_offset=self.log.end_offset, now=self.clock.monotonic()
+        )
+
     def check_isr(self) -> None:
         """Propose a change of the ISR if replicas have caught up or fallen behind."""
         replication = self.replication

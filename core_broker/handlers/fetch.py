@@ -113,6 +113,9 @@ class _Fetch:
         self._size = 0
         self._has_news = False
         for entry in self._entries:
+            if entry.followed is not None and self._is_idle(entry, entry.followed):
+                self._partitions.append(entry.followed)
+                continue
             result = self._read_partition(entry)
             self._results.append(result)
             if result.data is not None:
@@ -120,6 +123,22 @@ class _Fetch:
             elif result.error or result.diverging is not None or result.preferred_read_replica >= 0:
                 self._has_news = True
         self._is_first_read = False
+
+    def _is_idle(self, entry: FetchEntry, partition: Partition) -> bool:
+        """Whether a follower has and knows all of a partition: so it is with most partitions, most of the time."""
+        log = partition.log
+        return (
+            entry.fetch_offset == log.end_offset
+            and entry.leader_epoch == partition.leader_epoch
+            and entry.sent_high_watermark == partition.high_watermark
+            and entry.sent_start_offset == log.start_offset
+            and not entry.sent_error
+            and self._follower is not None
+            and (
+                not self._is_first_read
+                or partition.follower_is_idle(self._follower, self._request.replica_state.replica_epoch)
+            )
+        )
 
     def _read_partition(self, entry: FetchEntry) -> ReadResult:
         topic: str | None = entry.topic
@@ -202,6 +221,7 @@ class _Fetch:
         result.high_watermark = partition.high_watermark
         result.last_stable_offset = partition.last_stable_offset
         result.start_offset = log.start_offset
+        entry.followed = partition if result.data is None and result.diverging is None else None
         return result
 
     def answer(self) -> list[Chunk]:

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.messages.fetch import FetchPartition, FetchRequest
 from core_broker.service.clock import Clock
@@ -36,6 +37,8 @@ class FetchEntry(msgspec.Struct):
     sent_high_watermark: int = -2
     sent_start_offset: int = -2
     sent_error: bool = False
+    followed: Partition | None = None
+    """The partition of a follower that had all of it: nothing need be read before one of them moves."""
 
     def update(self, wanted: FetchPartition) -> None:
         """Set the position from a request."""
@@ -47,6 +50,7 @@ class FetchEntry(msgspec.Struct):
             self.leader_epoch = wanted.current_leader_epoch
         self.last_fetched_epoch = wanted.last_fetched_epoch
         self.log_start = wanted.log_start_offset
+        self.followed = None
 
 
 class FetchSession:

@@ -128,6 +128,23 @@ class LeaderReplica:
         progress.fetched_at = now
         progress.end_when_fetched = end_offset
 
+    def on_idle_fetch(self, follower: int, *, broker_epoch: int, end_offset: int, now: float) -> bool:
+        """An in-sync follower that had everything fetches again; False if it is not such a one.
+
+        The same as `on_fetch`, as cheap as can be: it happens for each idle partition with each fetch of its broker.
+        """
+        progress = self.followers.get(follower)
+        if (
+            progress is None
+            or progress.end_offset != end_offset
+            or progress.broker_epoch != broker_epoch
+            or broker_epoch != self._membership.epoch_of(follower)
+            or follower not in self.isr
+        ):
+            return False
+        progress.caught_up_at = progress.fetched_at = now
+        return True
+
     def on_answer(self, proposal: IsrProposal, error: ErrorCode, description: PartitionImage | None) -> None:
         """The controller's answer to a proposal; the partition as it is now, if it was applied."""
         if proposal is not self.proposal:

@@ -28,6 +28,7 @@ from core_broker.protocol.messages.produce import (
     TopicProduceData,
 )
 from core_broker.protocol.records import Record, build_batch
+from core_broker.service.clock import ManualClock
 from core_broker.settings.cluster import RACK_AWARE_SELECTOR
 from tests.support.replica_cluster import TOPIC, TOPIC_ID, ReplicaBroker, ReplicaCluster, append
 
@@ -214,3 +215,63 @@ async def test_kip_207_a_new_leader_gives_no_end_before_it_knows_it(cluster: Rep
     for follower in (2, 3):
         await fetch(cluster[1], asked(1, replica=follower, epoch=1, last_epoch=0))
     assert await latest(cluster[1]) == (0, 1)
+
+
+class FollowerSession:
+    """The incremental session of a follower with its leader."""
+
+    def __init__(self, cluster: ReplicaCluster) -> None:
+        self._leader = cluster[1]
+        self._broker_epoch = cluster[FOLLOWER].epoch()
+        self._id = self._epoch = 0
+
+    async def fetch(self, offset: int | None = None) -> list[PartitionData]:
+        """Fetch with a new position, or with none, which repeats the last one; what the leader tells."""
+        request = asked(offset or 0, last_epoch=-1 if not offset else 0, broker_epoch=self._broker_epoch)
+        request.session_id, request.session_epoch = self._id, self._epoch
+        if offset is None:
+            request.topics = []
+        found = await response(self._leader, request)
+        assert not found.error_code
+        self._id, self._epoch = found.session_id, self._epoch + 1
+        return [partition for topic in found.responses for partition in topic.partitions]
+
+
+async def test_an_idle_partition_is_left_out_of_a_session_until_it_changes(cluster: ReplicaCluster) -> None:
+    session = FollowerSession(cluster)
+    await session.fetch(0)
+    assert await session.fetch() == []
+    assert await session.fetch() == []
+    append(cluster[1], b"a")
+    assert [bool(found.records) for found in await session.fetch()] == [True]
+    await session.fetch(1)
+    assert await session.fetch() == []
+    await fetch(cluster[1], asked(1, replica=3, last_epoch=0, broker_epoch=cluster[3].epoch()))
+    assert [found.high_watermark for found in await session.fetch()] == [1]
+
+
+async def test_a_follower_that_only_repeats_its_fetches_stays_in_sync(tmp_path: Path) -> None:
+    clock = ManualClock(1_700_000_000_000)
+    cluster = ReplicaCluster(tmp_path, clock=clock)
+    cluster.create_topic()
+    session = FollowerSession(cluster)
+    await session.fetch(0)
+    replication = cluster[1].partition.replication
+    assert replication is not None
+    for _ in range(3):
+        clock.advance(20_000)
+        await session.fetch()
+    append(cluster[1], b"a")
+    proposal = replication.propose(1, clock.monotonic())
+    assert proposal is not None
+    assert FOLLOWER in proposal.isr
+    assert 3 not in proposal.isr
+    await cluster.close()
+
+
+async def test_a_fetch_of_an_earlier_incarnation_is_refused_in_an_idle_session(cluster: ReplicaCluster) -> None:
+    session = FollowerSession(cluster)
+    await session.fetch(0)
+    assert await session.fetch() == []
+    cluster.register(FOLLOWER)
+    assert [found.error_code for found in await session.fetch()] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
