@@ -251,7 +251,7 @@ class Connection:
             self._answer(frame)
             if len(self._out) > _ANSWERS_QUEUED_MAX:
                 self._flush()
-            if self._is_busy or self._closed:
+            if (self._pending or self._blocked or self._closed) and (self._is_busy or self._closed):
                 return start
         return start
 
@@ -356,7 +356,7 @@ class Connection:
             return
         kind = type(answer)
         is_ready = kind is bytearray or kind is list or answer is None
-        if is_ready and not self._pending:
+        if is_ready and not self._pending:  # the usual case
             self._count(request)
             self._queue(answer)  # type: ignore[arg-type]  # an awaitable has none of these types
             return
