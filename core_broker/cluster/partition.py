@@ -11,7 +11,7 @@ from typing import Protocol
 
 from core_broker.cluster.metadata import PartitionImage
 from core_broker.cluster.replicas.follower import FollowerFetch, next_fetch
-from core_broker.cluster.replicas.leader import IsrProposal, LeaderReplica
+from core_broker.cluster.replicas.leader import RECOVERING, IsrProposal, LeaderReplica
 from core_broker.cluster.replicas.membership import NO_EPOCH, Membership
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import AppendResult, PartitionLog
@@ -123,7 +123,8 @@ class Partition:
         self.replica_readers: set[Reader] = set()
         """Waiting fetches of followers, which read up to the end of the log."""
         self.replication: LeaderReplica | None = None
-        """What the leader knows about its followers; None with one replica, or if this broker does not lead."""
+        """What the leader knows about its followers; None if this broker does not lead. With one replica it is None, too,
+        except after an unclean election, until the controller knows that the leader has recovered."""
         self.leader_id = -1
         self.leader_epoch = -1
         self.partition_epoch = -1
@@ -170,7 +171,8 @@ class Partition:
             self.log.epochs.assign(self.leader_epoch, self.log.end_offset, save=False)
             self.epoch_start = self.log.epochs.start_offset_of(self.leader_epoch)
             self.replication = None
-        if not self.is_replicated:
+        is_recovering = image.leader_recovery_state == RECOVERING
+        if not self.is_replicated and not is_recovering:
             self.replication = None
         elif self.replication is None:
             self.replication = LeaderReplica(
@@ -185,6 +187,8 @@ class Partition:
         else:
             self.replication.update(image, self.clock.monotonic())
         self.reconsider()
+        if is_recovering:  # a leader without followers gets no fetch that would lead to a proposal
+            self.check_isr()
 
     def _stop_leading(self) -> None:
         """Fail the requests that wait: whether their records survive is for the next leader to say."""

@@ -145,8 +145,9 @@ def _apply(partition: Partition, proposal: IsrProposal, answer: wire.AlterPartit
         partition_epoch=answer.partition_epoch,
         leader_recovery_state=answer.leader_recovery_state,
     )
-    extra = {"topic": partition.topic, "partition": partition.index, "isr": image.isr}
-    log.info("in-sync replicas changed", extra=extra)
+    if len(image.replicas) > 1:  # a single replica only reports that it has recovered
+        extra = {"topic": partition.topic, "partition": partition.index, "isr": image.isr}
+        log.info("in-sync replicas changed", extra=extra)
     partition.isr_answered(proposal, error, image)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core_broker.cluster.replicas.leader import RECOVERED, RECOVERING
 from core_broker.service.clock import ManualClock
 from tests.support.replica_cluster import ReplicaCluster, append, eventually
 
@@ -86,3 +87,18 @@ async def test_kafka_14617_a_replica_that_restarted_meanwhile_is_not_taken_in(cl
     await eventually(lambda: partition.replication is not None and partition.replication.proposal is None)
     before = cluster.description.partition_epoch
     assert before == 1 or cluster.description.isr == (1, 2), "only after a fetch of the new incarnation"
+
+
+async def test_the_only_replica_reports_that_it_has_recovered_after_an_unclean_election(
+    cluster: ReplicaCluster,
+) -> None:
+    cluster.create_topic((1,))
+    cluster.start()
+    cluster.change(leader=1, isr=(1,), recovery=RECOVERING)
+    append(cluster[1], b"a", acks_all=True)
+    assert cluster[1].partition.high_watermark == 1
+    await eventually(lambda: cluster.description.leader_recovery_state == RECOVERED)
+    assert cluster.description.isr == (1,)
+    assert cluster[1].partition.replication is None, "without followers there is nothing to keep account of"
+    append(cluster[1], b"b", acks_all=True)
+    assert cluster[1].partition.high_watermark == 2
