@@ -13,6 +13,7 @@ from core_broker.cluster.metadata import PartitionImage
 from core_broker.cluster.replicas.follower import FollowerFetch, next_fetch
 from core_broker.cluster.replicas.leader import RECOVERING, IsrProposal, LeaderReplica
 from core_broker.cluster.replicas.membership import NO_EPOCH, Membership
+from core_broker.cluster.replicas.throttle import ReplicationQuota, ReplicationThrottles
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import AppendResult, PartitionLog
 from core_broker.log.producer_state import Origin, ProducerStates
@@ -76,8 +77,10 @@ class Partition:
         "_local_id",
         "_membership",
         "_on_proposal",
+        "_throttles",
         "clock",
         "epoch_start",
+        "follower_quota",
         "high_watermark",
         "index",
         "is_replicated",
@@ -85,6 +88,7 @@ class Partition:
         "isr",
         "leader_epoch",
         "leader_id",
+        "leader_quota",
         "log",
         "partition_epoch",
         "readers",
@@ -108,6 +112,7 @@ class Partition:
         high_watermark: int = 0,
         membership: Membership | None = None,
         lag_seconds: float = 30.0,
+        throttles: ReplicationThrottles | None = None,
         on_proposal: "Callable[[Partition], None] | None" = None,
     ) -> None:
         """`high_watermark` is the checkpointed one; `on_proposal` is called when the ISR should change."""
@@ -123,8 +128,12 @@ class Partition:
         self.replica_readers: set[Reader] = set()
         """Waiting fetches of followers, which read up to the end of the log."""
         self.replication: LeaderReplica | None = None
-        """What the leader knows about its followers; None if this broker does not lead. With one replica it is None, too,
+        """What the leader knows about its followers; None if this broker does not lead. With one replica it is None,
         except after an unclean election, until the controller knows that the leader has recovered."""
+        self.leader_quota: ReplicationQuota | None = None
+        """The throttle for what this broker sends as leader; None if its replica is not listed."""
+        self.follower_quota: ReplicationQuota | None = None
+        """The same for what it fetches as follower."""
         self.leader_id = -1
         self.leader_epoch = -1
         self.partition_epoch = -1
@@ -134,10 +143,12 @@ class Partition:
         self._local_id = local_id
         self._membership = Membership() if membership is None else membership
         self._lag_seconds = lag_seconds
+        self._throttles = throttles
         self._on_proposal = on_proposal
         self._leading_since = -1
         self._commits = OffsetWaiters()
         self._deletions = OffsetWaiters()
+        self._choose_quotas(log.settings)
         self.update(image)
 
     # -- metadata ------------------------------------------------------------------------------------------------------
@@ -205,8 +216,14 @@ class Partition:
     def configure(self, settings: TopicSettings) -> None:
         """Apply new topic settings; a lower min.insync.replicas commits the records that waited for it."""
         self.log.configure(settings)
+        self._choose_quotas(settings)
         self.is_under_min_isr = len(self.isr) < self.min_in_sync_replicas
         self.reconsider()
+
+    def _choose_quotas(self, settings: TopicSettings) -> None:
+        if self._throttles is not None:
+            self.leader_quota = self._throttles.of_leader(settings, self.index, self._local_id)
+            self.follower_quota = self._throttles.of_follower(settings, self.index, self._local_id)
 
     def reconsider(self) -> None:
         """Raise the high and low watermark as far as possible, after something about the replicas has changed."""

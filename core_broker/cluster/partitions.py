@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from core_broker.cluster.effective_settings import topic_settings
+from core_broker.cluster.effective_settings import broker_settings, topic_settings
 from core_broker.cluster.metadata import MetadataImage, PartitionImage, ResourceType, TopicImage
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.replicas.membership import Membership
+from core_broker.cluster.replicas.throttle import ReplicationThrottles
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import PartitionLog
 from core_broker.log.store import LogStore
@@ -43,6 +44,7 @@ class Partitions:
         """Offset of the last metadata record that the partitions have followed."""
         self.membership = Membership()
         """The brokers of the newest metadata, for all partitions."""
+        self.throttles = ReplicationThrottles(settings)
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._offline: dict[tuple[str, int], BrokerError] = {}
         self._names: dict[bytes, str] = {}
@@ -119,6 +121,7 @@ class Partitions:
     def synchronise(self, image: MetadataImage) -> None:
         """Host the partitions of the image; called once, after the replay at start."""
         self._topics, self.membership.brokers = image.topics, image.brokers
+        self.throttles.configure(broker_settings(image, self._settings))
         for topic in image.topics.values():
             self._apply_topic(image, topic, topic.partitions)
         for found in self._logs:
@@ -167,6 +170,7 @@ class Partitions:
                 case stored.ConfigRecord() if record.resource_type == ResourceType.TOPIC:
                     self._reconfigure(image, record.resource_name)
                 case stored.ConfigRecord() if record.resource_type == ResourceType.BROKER:
+                    self.throttles.configure(broker_settings(image, self._settings))
                     for name in image.topics:
                         self._reconfigure(image, name)
                 case _:
@@ -200,6 +204,7 @@ class Partitions:
                 high_watermark=self._logs.high_watermarks.get((topic.name, index), 0),
                 membership=self.membership,
                 lag_seconds=self._settings.replica_lag_time_max_ms / 1000,
+                throttles=self.throttles,
                 on_proposal=self._announce_proposal,
             )
             self._partitions[topic.name, index] = partition

@@ -3,9 +3,10 @@
 Supported: long polling (`min_bytes`, `max_wait_ms`), fetch sessions (KIP-227), `read_committed` with the list of
 aborted transactions, limits for the response and for each partition (the first batch is always complete, KIP-74),
 leader epochs (KIP-320), detection of diverging logs (KIP-595). Followers read up to the end of the log, and their
-fetches say how far they are. Consumers read up to the high watermark, also from followers, and the leader sends them to
-one in their rack if replica.selector.class asks for that (KIP-392). With the error that another broker leads, the
-response names it (KIP-951).
+fetches say how far they are; those outside the ISR get no data of a throttled partition while the quota is used up
+(KIP-73). Consumers read up to the high watermark, also from followers, and the leader sends them to one in their rack
+if replica.selector.class asks for that (KIP-392). With the error that another broker leads, the response names it
+(KIP-951).
 Ignored: replica directories, and the follower's high watermark (both concern the metadata log only).
 
 Versions: 5 log start offset; 7 sessions; 9 leader epoch; 11 rack; 12 flexible, last fetched epoch; 13 topic ids
@@ -212,12 +213,14 @@ class _Fetch:
                     log_start=entry.log_start,
                     broker_epoch=self._request.replica_state.replica_epoch,
                 )
-            result.data = log.read(
-                entry.fetch_offset,
-                min(entry.max_bytes, self._bytes_max - self._size),
-                upper_offset=log.end_offset,
-                at_least_one=self._size == 0,
-            )
+            quota = result.quota = partition.leader_quota
+            if quota is None or follower in partition.isr or not quota.is_used_up(partition.clock.monotonic()):
+                result.data = log.read(
+                    entry.fetch_offset,
+                    min(entry.max_bytes, self._bytes_max - self._size),
+                    upper_offset=log.end_offset,
+                    at_least_one=self._size == 0,
+                )
         result.high_watermark = partition.high_watermark
         result.last_stable_offset = partition.last_stable_offset
         result.start_offset = log.start_offset
@@ -243,6 +246,8 @@ class _Fetch:
             if result.traffic is not None:
                 result.traffic.fetch_requests += 1
                 result.traffic.bytes_out += 0 if result.data is None else result.data.length
+            elif result.quota is not None and result.data is not None:
+                result.quota.record(result.data.length, self._context.services.clock.monotonic())
             elif result.error:
                 self._context.services.metrics.topic_failed_fetch(result.entry.topic)
         response = FetchResponse(self._context.api_version, self._context.correlation_id)

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from core_broker.cluster.replicas.throttle import ReplicationQuota
 from core_broker.errors import ErrorCode
 from core_broker.handlers.current_leader import LeaderAndEpoch, encode_leader
 from core_broker.handlers.fetch_sessions import FetchEntry
@@ -34,6 +35,8 @@ class ReadResult(msgspec.Struct, gc=False):
     diverging: tuple[int, int] | None = None
     """Epoch and end offset where the reader's log diverges from ours (KIP-595)."""
     traffic: TopicTraffic | None = None
+    quota: ReplicationQuota | None = None
+    """The throttle that the data for a follower counts for."""
     preferred_read_replica: int = -1
     """The broker that the consumer should read from instead (KIP-392)."""
     leader: LeaderAndEpoch | None = None

@@ -34,7 +34,6 @@ _SERVERS: Final = Check(
 )
 
 
-NO_THROTTLE: Final = "replication is not throttled yet"
 _AT_ONCE: Final = "an unclean leader is elected as soon as a partition needs one"
 _NOT_IDLE: Final = "nodes notice a silent controller without empty records"
 _ONE_MIB: Final = "the quorum reads 1 MiB at a time"
@@ -154,14 +153,16 @@ class ClusterSettings(Settings):
     """Which replica a consumer reads from: the leader (also if not set), or an in-sync one in the consumer's rack
     (KIP-392)."""
 
-    leader_replication_throttled_rate: int = setting(
-        LONG, default=LONG_MAX, check=at_least(0), dynamic=True, without_effect=NO_THROTTLE
-    )
-    """Maximum bytes per second that a leader sends to the replicas in leader.replication.throttled.replicas."""
-    follower_replication_throttled_rate: int = setting(
-        LONG, default=LONG_MAX, check=at_least(0), dynamic=True, without_effect=NO_THROTTLE
-    )
-    """Maximum bytes per second that a follower fetches for the replicas in follower.replication.throttled.replicas."""
+    leader_replication_throttled_rate: int = setting(LONG, default=LONG_MAX, check=at_least(0), dynamic=True)
+    """Bytes per second that this broker sends of partitions whose topic lists its replica in
+    leader.replication.throttled.replicas; above that, followers outside the ISR have to wait."""
+    follower_replication_throttled_rate: int = setting(LONG, default=LONG_MAX, check=at_least(0), dynamic=True)
+    """Bytes per second that this broker fetches of partitions whose topic lists its replica in
+    follower.replication.throttled.replicas; above that, it does not fetch those for which it is outside the ISR."""
+    replication_quota_window_num: int = setting(INT, default=11, check=at_least(1))
+    """Number of samples over which the rates of replication throttles are measured."""
+    replication_quota_window_size_seconds: int = setting(INT, default=1, check=at_least(1))
+    """Length of such a sample."""
     replica_alter_log_dirs_io_max_bytes_per_second: int = setting(
         LONG, default=LONG_MAX, check=at_least(0), dynamic=True
     )

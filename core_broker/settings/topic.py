@@ -24,7 +24,6 @@ from core_broker.service.settings import (
     setting,
 )
 from core_broker.settings.broker import BrokerSettings
-from core_broker.settings.cluster import NO_THROTTLE
 from core_broker.settings.log import (
     CLEANUP_CHECK,
     CLEANUP_POLICY,
@@ -176,14 +175,10 @@ class TopicSettings(Settings):
     """Allow a replica that is not in sync to become leader, which may lose records."""
     preallocate: bool = setting(BOOLEAN, default=False, synonyms=("log.preallocate",), dynamic=True)
     """Reserve disk space for a whole segment when its first batch is written."""
-    leader_replication_throttled_replicas: tuple[str, ...] = setting(
-        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_THROTTLE
-    )
-    """Replicas whose replication is throttled on the leader's side, as partition:broker, or *."""
-    follower_replication_throttled_replicas: tuple[str, ...] = setting(
-        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_THROTTLE
-    )
-    """Replicas whose replication is throttled on the follower's side, as partition:broker, or *."""
+    leader_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), check=_REPLICAS, dynamic=True)
+    """Leaders that count for leader.replication.throttled.rate, as partition:broker, or * for all."""
+    follower_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), check=_REPLICAS, dynamic=True)
+    """Followers that count for follower.replication.throttled.rate, as partition:broker, or * for all."""
     remote_storage_enable: bool = setting(BOOLEAN, default=False, check=_ONLY_FALSE, dynamic=True)
     """Keep old segments in tiered storage."""
     local_retention_ms: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True, without_effect=TIERED)

@@ -2,12 +2,14 @@
 
 One task for each leading broker sends it Fetch requests for all partitions that this broker follows there, with an
 incremental session (KIP-227): only partitions whose position has changed are sent, and the response has only those with
-news. What to do with an answer is decided in `follower.py`; here it is carried out.
+news. What to do with an answer is decided in `follower.py`; here it is carried out. Throttled partitions are left out
+while the quota of this broker is used up (KIP-73).
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Final
 
 from core_broker.cluster.metadata import MetadataImage
@@ -81,6 +83,7 @@ class ReplicaFetchers:
         self.logs = logs
         self.settings = settings
         self.clock = clock
+        self.quota = partitions.throttles.follower
         self._image = image
         self._listener_name = settings.inter_broker_listener
         self._sources: dict[int, Source] = {}
@@ -137,14 +140,16 @@ class ReplicaFetchers:
 class _Followed:
     """A partition, and what we last asked its leader."""
 
-    __slots__ = ("fetch", "partition", "retry_at", "wanted")
+    __slots__ = ("fetch", "is_caught_up", "partition", "retry_at", "wanted")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.fetch = _NOTHING
         self.wanted = FetchPartition(partition.index)
         self.retry_at = 0.0
-        """When to fetch again after an error; 0 if it is being fetched."""
+        """When to fetch again after a delay; 0 if it is being fetched."""
+        self.is_caught_up = False
+        """Whether the last answer gave us everything that is committed."""
 
     def prepare(self, bytes_max: int) -> FetchPartition:
         """The fetch that continues the log."""
@@ -168,7 +173,7 @@ class Source:
         self._changed: dict[Key, _Followed] = {}
         """Partitions whose position the leader does not know."""
         self._delayed: dict[Key, _Followed] = {}
-        """Partitions that are not fetched for a while, after an error."""
+        """Partitions that are not fetched for a while, after an error or while the quota is used up."""
         self._known: set[Key] = set()
         """Partitions in the leader's session."""
         self._session_id = 0
@@ -207,12 +212,12 @@ class Source:
     async def fetch_once(self) -> None:
         """Send one fetch and apply its response, or wait until there is something to fetch; raises PeerError."""
         self._resume_delayed()
+        if self._fetchers.quota.is_limited:
+            self._delay_throttled()
         if len(self._partitions) == len(self._delayed):
             self._has_work.clear()
-            retry_at = min((followed.retry_at for followed in self._delayed.values()), default=None)
-            wait = _IDLE_SECONDS if retry_at is None else max(0.001, retry_at - self._fetchers.clock.monotonic())
             try:
-                async with asyncio.timeout(wait):
+                async with asyncio.timeout(self._seconds_until_next(_IDLE_SECONDS)):
                     await self._has_work.wait()
             except TimeoutError:
                 pass
@@ -254,7 +259,7 @@ class Source:
         self._changed = {}
         return FetchRequest(
             replica_state=ReplicaState(self._fetchers.local_id, self._fetchers.broker_epoch()),
-            max_wait_ms=settings.replica_fetch_wait_max_ms,
+            max_wait_ms=int(self._seconds_until_next(settings.replica_fetch_wait_max_ms / 1000) * 1000),
             min_bytes=settings.replica_fetch_min_bytes,
             max_bytes=settings.replica_fetch_response_max_bytes,
             session_id=self._session_id,
@@ -279,16 +284,36 @@ class Source:
             self._session_epoch = 1 if self._session_epoch == _SESSION_EPOCH_MAX else self._session_epoch + 1
         return True
 
-    def _delay(self, key: Key, followed: _Followed) -> None:
-        followed.retry_at = self._fetchers.clock.monotonic() + self._fetchers.settings.replica_fetch_backoff_ms / 1000
+    def _delay(self, key: Key, followed: _Followed, seconds_max: float = inf) -> None:
+        pause = min(seconds_max, self._fetchers.settings.replica_fetch_backoff_ms / 1000)
+        followed.retry_at = self._fetchers.clock.monotonic() + pause
         self._delayed[key] = followed
         self._changed.pop(key, None)
+
+    def _delay_throttled(self) -> None:
+        """While the quota is used up, fetch no throttled partition, except where this replica is in sync."""
+        fetchers = self._fetchers
+        seconds = fetchers.quota.seconds_until_room(fetchers.clock.monotonic())
+        if seconds == 0:
+            return
+        for key, followed in self._partitions.items():
+            partition = followed.partition
+            is_in_sync = followed.is_caught_up or fetchers.local_id in partition.isr
+            if partition.follower_quota is not None and not is_in_sync and key not in self._delayed:
+                self._delay(key, followed, seconds)
 
     def _resume_delayed(self) -> None:
         if self._delayed:
             now = self._fetchers.clock.monotonic()
             for key in [key for key, followed in self._delayed.items() if followed.retry_at <= now]:
                 self._changed[key] = self._delayed.pop(key)
+
+    def _seconds_until_next(self, seconds_max: float) -> float:
+        """How long until a delayed partition may be fetched again, at most `seconds_max`."""
+        if not self._delayed:
+            return seconds_max
+        first = min(followed.retry_at for followed in self._delayed.values())
+        return min(seconds_max, max(0.001, first - self._fetchers.clock.monotonic()))
 
     # -- answers --
 
@@ -321,6 +346,9 @@ class Source:
         match step:
             case Append(records, high_watermark, log_start):
                 partition.replicate(records, high_watermark=high_watermark, log_start=log_start)
+                followed.is_caught_up = high_watermark <= partition.log.end_offset
+                if records and partition.follower_quota is not None:
+                    partition.follower_quota.record(len(records), self._fetchers.clock.monotonic())
                 if records or followed.wanted.log_start_offset != partition.log.start_offset:
                     self._changed[key] = followed
             case Truncate(offset):
