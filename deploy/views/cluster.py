@@ -143,6 +143,19 @@ def quorum_view(quorum: Quorum) -> QuorumView:
     )
 
 
+def replica_sizes(admin: Admin) -> dict[int, dict[tuple[str, int], int]]:
+    """The bytes of each replica on each live broker; none for a broker that does not respond."""
+
+    def sizes(broker: Broker) -> dict[tuple[str, int], int]:
+        nothing: list[LogDir] = []
+        disks = _or_default(lambda: admin.maintenance.log_dirs(broker), nothing)
+        return {name: size_bytes for disk in disks for name, size_bytes in disk.partition_bytes.items()}
+
+    live = [broker for broker in admin.maintenance.registered_brokers() if not broker.is_fenced]
+    with ThreadPoolExecutor(_CONCURRENT_BROKERS) as threads:
+        return {broker.id: found for broker, found in zip(live, threads.map(sizes, live), strict=True)}
+
+
 def _brokers(admin: Admin, brokers: Iterable[Broker], topics: Iterable[Topic], controller: int) -> list[BrokerView]:
     partitions = [partition for topic in topics for partition in topic.partitions]
     leaders = Counter(partition.leader for partition in partitions)

@@ -182,6 +182,19 @@ def moves_of(assignment: Assignment, topics: Iterable[Topic]) -> tuple[list[Move
     return moves, [name for name in assignment if name not in before]
 
 
+def bytes_copied(moves: Iterable[Move], sizes: Mapping[int, Mapping[TopicPartition, int]]) -> tuple[int, int]:
+    """How much new replicas have, and how much they will, given the size of each replica by broker."""
+    copied = total = 0
+    for move in moves:
+        found = {broker_id: sizes.get(broker_id, {}).get((move.topic, move.partition), 0) for broker_id in move.after}
+        source = max(sizes.get(broker_id, {}).get((move.topic, move.partition), 0) for broker_id in move.before)
+        whole = max(source, *found.values())
+        new = [broker_id for broker_id in move.after if broker_id not in move.before]
+        copied += sum(found[broker_id] for broker_id in new)
+        total += whole * len(new)
+    return copied, total
+
+
 class _Spread:
     """How many replicas each broker has, as planned so far."""
 

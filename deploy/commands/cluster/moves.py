@@ -3,17 +3,21 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from deploy.commands.cluster.brokers import BrokerArgument, TopicsOption
+from deploy.commands.cluster.throttle import ThrottleOption, remove_leftovers, throttled
 from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, YesOption
 from deploy.terminal.output import done, examples, failure, note, print_json, progress, table, waiting
-from deploy.views.text import plural
+from deploy.views.text import plural, size
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from core_broker.client.admin import Admin
     from core_broker.client.consumer import TopicPartition
     from core_broker.client.models import Reassignment, Topic
@@ -24,6 +28,7 @@ reassign_app = Commands(no_args_is_help=True, help="Replicas on chosen brokers: 
 
 REPLICAS_WANTED: Final = 3
 _LOOK_S: Final = 0.3
+_LOOKS_PER_MEASUREMENT: Final = 10
 _FAILED_LOOKS_MAX: Final = 60
 """Failed requests in a row while watching: brokers may be restarted meanwhile."""
 _METADATA_S: Final = 10.0
@@ -50,6 +55,7 @@ def drain(
         typer.Option("--allow-fewer-replicas", help="Partitions keep one replica fewer if no other broker is free."),
     ] = False,
     batch: BatchOption = 20,
+    throttle: ThrottleOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Move all replicas of a broker to the others, before it is stopped for good."""
@@ -74,7 +80,7 @@ def drain(
             ],
         )
         raise typer.Exit(1)
-    _carry_out(client, planned, plan_only=plan, batch=batch, output=output)
+    _carry_out(client, planned, plan_only=plan, batch=batch, throttle=throttle, output=output)
     if output is Output.TABLE and not plan:
         done(f"broker [bold]{broker}[/] holds no replicas")
         note(f"stop it, then:  caudal cluster unregister {broker}")
@@ -98,6 +104,7 @@ def grow(
     everything: Annotated[bool, typer.Option("--all", "-a", help="All topics, not only the internal ones.")] = False,
     plan: PlanOption = False,
     batch: BatchOption = 20,
+    throttle: ThrottleOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Give topics more replicas after brokers have joined: the internal ones, and those you name."""
@@ -120,7 +127,7 @@ def grow(
         raise typer.Exit(1)
     chosen = [item for item in topics if everything or item.is_internal or item.name in (topic or ())]
     planned = plan_growth(chosen, brokers, factor)
-    _carry_out(client, planned, plan_only=plan, batch=batch, output=output)
+    _carry_out(client, planned, plan_only=plan, batch=batch, throttle=throttle, output=output)
     if output is Output.TABLE and not plan:
         done(f"{plural(len(chosen), 'topic')} with at least {plural(factor, 'replica')}")
         _advise_minimum(client, chosen, factor)
@@ -167,9 +174,20 @@ def plan_moves(
         note("replicas and leaders are spread evenly already")
 
 
-@reassign_app.command(epilog=examples("caudal cluster reassign run moves.json", "caudal cluster reassign run -"))
+@reassign_app.command(
+    epilog=examples(
+        "caudal cluster reassign run moves.json",
+        "caudal cluster reassign run moves.json --throttle 10000000",
+        "caudal cluster reassign plan | caudal cluster reassign run -",
+    )
+)
 def run(
-    cluster: ClusterOptions, file: FileArgument, *, batch: BatchOption = 20, output: OutputOption = Output.TABLE
+    cluster: ClusterOptions,
+    file: FileArgument,
+    *,
+    batch: BatchOption = 20,
+    throttle: ThrottleOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Move the partitions of a file to its brokers, and wait until they are there."""
     from deploy.views.replica_plan import Plan, moves_of
@@ -183,21 +201,22 @@ def run(
         _print_names("Unknown", unknown)
         failure("nothing was moved: the cluster has no such partitions", ["correct the file"])
         raise typer.Exit(1)
-    _carry_out(client, Plan(moves), plan_only=False, batch=batch, output=output)
+    _carry_out(client, Plan(moves), plan_only=False, batch=batch, throttle=throttle, output=output)
 
 
 @reassign_app.command(epilog=examples("caudal cluster reassign watch"))
 def watch(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE) -> None:
-    """Wait until all moves are finished, including those of others."""
+    """Wait until all moves are finished, including those of others; then remove limits of --throttle that are left."""
     client = cluster.admin()
     with waiting(f"asking {cluster.bootstrap}"):
-        moving = {(item.topic, item.partition) for item in client.reassignments()}
+        moving = [_move(item) for item in client.reassignments()]
     with progress() as bar, _going_on():
         task = bar.add_task("moving", total=len(moving))
-        for left in _watch(client, moving):
+        for left in _watch(client, moving, bar, task):
             bar.update(task, completed=len(moving) - len(left))
+    remove_leftovers(client)
     if output is Output.JSON:
-        print_json({"finished": [{"topic": topic, "partition": partition} for topic, partition in sorted(moving)]})
+        print_json({"finished": [{"topic": move.topic, "partition": move.partition} for move in moving]})
     else:
         done(f"{plural(len(moving), 'move')} finished" if moving else "nothing is moving")
 
@@ -213,7 +232,10 @@ def cancel(
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop moves that are not finished; their partitions keep the replicas they had before."""
+    """Stop moves that are not finished; their partitions keep the replicas they had before.
+
+    Limits of --throttle are removed once nothing moves.
+    """
     chosen = None if file is None else set(_read(file))
     client = cluster.admin()
     with waiting(f"asking {cluster.bootstrap}"):
@@ -222,6 +244,7 @@ def cancel(
     if wanted and not yes:
         typer.confirm(f"Cancel {plural(len(wanted), 'move')}?", abort=True, err=True)
     outcome = client.maintenance.reassign(dict.fromkeys(wanted)) if wanted else {}
+    remove_leftovers(client)
     failed = {name: error for name, error in outcome.items() if error is not None}
     if output is Output.JSON:
         print_json(
@@ -248,7 +271,9 @@ def print_reassignments(found: "Iterable[Reassignment]") -> None:
 # --- carrying out ---
 
 
-def _carry_out(client: "Admin", planned: "Plan", *, plan_only: bool, batch: int, output: Output) -> None:
+def _carry_out(
+    client: "Admin", planned: "Plan", *, plan_only: bool, batch: int, throttle: int | None, output: Output
+) -> None:
     """Print a plan, or run it and wait until it is done; raises Exit when something could not be moved."""
     from deploy.views.replica_plan import plan_document
 
@@ -259,7 +284,8 @@ def _carry_out(client: "Admin", planned: "Plan", *, plan_only: bool, batch: int,
         else:
             _print_moves("Moves", planned.moves)
         return
-    failed = _run(client, planned.moves, batch)
+    with throttled(client, planned.moves, throttle):
+        failed = _run(client, planned.moves, batch)
     if output is Output.JSON:
         left = {(topic, partition): str(error) for (topic, partition), error in failed.items()}
         before = {(move.topic, move.partition): move.before for move in planned.moves}
@@ -284,10 +310,11 @@ def _run(client: "Admin", moves: "Sequence[Move]", batch: int) -> "dict[TopicPar
     with progress() as bar, _going_on():
         task = bar.add_task("moving", total=len(moves))
         for start in range(0, len(moves), batch):
-            wanted = {(move.topic, move.partition): move.after for move in moves[start : start + batch]}
-            outcome = client.maintenance.reassign(wanted)
+            wanted = {(move.topic, move.partition): move for move in moves[start : start + batch]}
+            outcome = client.maintenance.reassign({name: move.after for name, move in wanted.items()})
             failed |= {name: error for name, error in outcome.items() if error is not None}
-            for left in _watch(client, wanted.keys() - failed.keys()):
+            begun = [move for name, move in wanted.items() if name not in failed]
+            for left in _watch(client, begun, bar, task):
                 bar.update(task, completed=start + len(wanted) - len(left))
     for name in _not_arrived(client, [move for move in moves if (move.topic, move.partition) not in failed]):
         failed[name] = "cancelled, or changed again, by another request"
@@ -306,14 +333,20 @@ def _not_arrived(client: "Admin", moves: "Sequence[Move]") -> "list[TopicPartiti
         time.sleep(_LOOK_S)
 
 
-def _watch(client: "Admin", names: "Iterable[TopicPartition]") -> "Iterator[set[TopicPartition]]":
-    """Which of these partitions are still moving, again and again until there are none."""
+def _watch(
+    client: "Admin", moves: "Sequence[Move]", bar: "Progress", task: "TaskID"
+) -> "Iterator[set[TopicPartition]]":
+    """Which of these partitions are still moving, until there are none; the bar shows how much has been copied."""
     from core_broker.client.errors import Retriable, Unreachable
 
-    left, failures = set(names), 0
-    while left:
+    left, failures = {(move.topic, move.partition) for move in moves}, 0
+    for look in count():
+        if not left:
+            return
         try:
             left &= {(item.topic, item.partition) for item in client.reassignments()}
+            if look % _LOOKS_PER_MEASUREMENT == 1 and not bar.disable:
+                bar.update(task, description=_describe_copies(client, moves))
             failures = 0
         except (Unreachable, Retriable):
             failures += 1
@@ -322,6 +355,22 @@ def _watch(client: "Admin", names: "Iterable[TopicPartition]") -> "Iterator[set[
         yield left
         if left:
             time.sleep(_LOOK_S)
+
+
+def _describe_copies(client: "Admin", moves: "Sequence[Move]") -> str:
+    from deploy.views.cluster import replica_sizes
+    from deploy.views.replica_plan import bytes_copied
+
+    copied, total = bytes_copied(moves, replica_sizes(client))
+    return f"moving, {size(copied)} of {size(total)}"
+
+
+def _move(item: "Reassignment") -> "Move":
+    from deploy.views.replica_plan import Move
+
+    before = tuple(broker for broker in item.replicas if broker not in item.adding)
+    after = tuple(broker for broker in item.replicas if broker not in item.removing)
+    return Move(item.topic, item.partition, before, after)
 
 
 @contextmanager

@@ -5,8 +5,10 @@ import pytest
 
 from core_broker.client.models import Broker, Partition, Topic
 from deploy.views.replica_plan import (
+    Move,
     Plan,
     PlanFileError,
+    bytes_copied,
     moves_of,
     plan_balance,
     plan_document,
@@ -134,3 +136,13 @@ def test_only_what_changes_is_a_move_and_unknown_partitions_are_named() -> None:
     moves, unknown = moves_of({("a", 0): (1,), ("a", 1): (2,), ("b", 0): (1,)}, [topic("a", (1,), (1,))])
     assert [(move.partition, move.after) for move in moves] == [(1, (2,))]
     assert unknown == [("b", 0)]
+
+
+def test_progress_counts_the_bytes_of_new_replicas_only() -> None:
+    moves = [Move("t", 0, (1, 2), (2, 3, 4)), Move("t", 1, (1,), (2,)), Move("t", 2, (1, 2), (2, 1))]
+    sizes = {
+        1: {("t", 0): 100, ("t", 2): 7},
+        2: {("t", 0): 90, ("t", 1): 50, ("t", 2): 7},  # partition 1 has arrived: the replica it came from is gone
+        3: {("t", 0): 30},
+    }
+    assert bytes_copied(moves, sizes) == (30 + 50, 2 * 100 + 50)
