@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import ConfigResource, ResourceType
+from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, read_to_end
 from tests.support.clients.model import TIMEOUT_S, Sent
+from tests.support.cluster import BrokerCluster
 
 JARS = os.environ.get("CAUDAL_KAFKA_TOOLS")
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -38,7 +39,15 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProce
         yield broker
 
 
-def run_tool(broker: BrokerProcess, tool: str, *arguments: str) -> str:
+@pytest.fixture(scope="module")
+def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerCluster]:
+    # A follower copies ten times the limit with each fetch, and then has to wait for as many seconds.
+    settings = {"replica.fetch.max.bytes": "100000"}
+    with BrokerCluster(tmp_path_factory.mktemp("cluster"), settings=settings) as cluster:
+        yield cluster
+
+
+def run_tool(broker: BrokerProcess | BrokerCluster, tool: str, *arguments: str) -> str:
     """Run a tool to its end; returns what it wrote, and fails when the tool did."""
     java = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*"]
     process = subprocess.run(
@@ -74,6 +83,57 @@ def test_a_reassignment_is_throttled_verified_and_listed(own_broker: BrokerProce
     told = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--verify")
     assert "Reassignment of partition throttled-0 is completed." in told
     assert broker_value(own_broker, "leader.replication.throttled.rate") == str(2**63 - 1)
+
+
+def throttles(cluster: BrokerCluster, topic: str) -> dict[str, str | None]:
+    """The throttles of the topic, and of each broker that has one."""
+    admin = admin_client(cluster[1])
+    resources = [ConfigResource(ResourceType.TOPIC, topic)]
+    resources += [ConfigResource(ResourceType.BROKER, str(node.node_id)) for node in cluster]
+    found = {}
+    for resource in resources:
+        (future,) = admin.describe_configs([resource]).values()
+        for key, entry in future.result(TIMEOUT_S).items():
+            if ".replication.throttled." in key and not entry.is_default:
+                found[f"{resource.name} {key.removesuffix('.replication.throttled.rate')}"] = entry.value
+    return found
+
+
+def test_a_throttled_reassignment_between_brokers_is_cancelled_or_completed(
+    three_brokers: BrokerCluster, tmp_path: Path
+) -> None:
+    admin = admin_client(three_brokers[1])
+    new = NewTopic("moving", 1, replica_assignment=[[1]], config={"min.insync.replicas": "1"})
+    admin.create_topics([new])["moving"].result(TIMEOUT_S)
+    sent = [Sent(value=os.urandom(10_000), partition=0) for _ in range(300)]
+    ConfluentClient().produce(three_brokers.bootstrap, "moving", sent)
+    plan = plan_file(tmp_path / "plan.json", {"topic": "moving", "partition": 0, "replicas": [2, 3]})
+
+    def reassign(*arguments: str) -> str:
+        return run_tool(three_brokers, REASSIGN, "--reassignment-json-file", plan, *arguments)
+
+    told = reassign("--execute", "--throttle", "10000")
+    assert "The inter-broker throttle limit was set to 10000 B/s" in told
+    assert "Successfully started partition reassignment for moving-0" in told
+    both = {f"{number} {side}": "10000" for number in (1, 2, 3) for side in ("leader", "follower")}
+    lists = {
+        "moving leader.replication.throttled.replicas": "0:1",
+        "moving follower.replication.throttled.replicas": "0:2,0:3",
+    }
+    eventually(lambda: throttles(three_brokers, "moving"), lambda found: found == both | lists)
+    assert "moving-0: replicas: 2,3,1. adding: 2,3. removing: 1." in run_tool(three_brokers, REASSIGN, "--list")
+    assert "Reassignment of partition moving-0 is still in progress." in reassign("--verify")
+    assert throttles(three_brokers, "moving") == both | lists
+    told = reassign("--cancel")
+    assert "Successfully cancelled partition reassignment for: moving-0" in told
+    eventually(lambda: throttles(three_brokers, "moving"), lambda found: found == {})
+    reassign("--execute", "--throttle", "100000000")
+    told = eventually(lambda: reassign("--verify"), lambda said: "is completed" in said, timeout_s=RUN_TIMEOUT_S)
+    assert "Clearing broker-level throttles on brokers 1,2,3" in told
+    assert "Clearing topic-level throttles on topic moving" in told
+    eventually(lambda: throttles(three_brokers, "moving"), lambda found: found == {})
+    found = read_to_end(three_brokers.bootstrap, "moving")
+    assert [record.value for record in found] == [item.value for item in sent]
 
 
 def test_a_reassignment_moves_a_partition_to_another_folder(own_broker: BrokerProcess, tmp_path: Path) -> None:
