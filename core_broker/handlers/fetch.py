@@ -249,7 +249,8 @@ class _Fetch:
             elif result.quota is not None and result.data is not None:
                 result.quota.record(result.data.length, self._context.services.clock.monotonic())
             elif result.error:
-                self._context.services.metrics.topic_failed_fetch(result.entry.topic)
+                services, entry = self._context.services, result.entry
+                services.metrics.topic_failed_fetch(entry.topic or services.partitions.topic_name(entry.topic_id) or "")
         response = FetchResponse(self._context.api_version, self._context.correlation_id)
         session_id = 0 if session is None else session.session_id
         if not self._has_news:

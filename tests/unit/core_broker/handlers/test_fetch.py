@@ -258,3 +258,14 @@ async def test_deleted_records_are_out_of_range(world: HandlerWorld) -> None:
     assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     (kept,) = await fetch(world, request((0, 2)))
     assert (kept.log_start_offset, offsets_in(kept)) == (2, [(2, 2)])
+
+
+@pytest.mark.parametrize("version", [12, 13])
+async def test_a_failed_fetch_is_counted_for_its_topic(world: HandlerWorld, version: int) -> None:
+    topic_id = await world.create("orders")
+    asked = request((0, 99))
+    if version == 13:
+        asked.topics[0].topic, asked.topics[0].topic_id = "", topic_id
+    (found,) = await fetch(world, asked, version)
+    assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert world.services.metrics.topics["orders"].failed_fetch_requests == 1
