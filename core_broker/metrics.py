@@ -1,5 +1,7 @@
 """The broker's counters: plain integers, turned into Prometheus text when they are scraped."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -14,6 +16,8 @@ class TopicTraffic(msgspec.Struct, gc=False):
     failed_produce_requests: int = 0
     failed_fetch_requests: int = 0
     unregistered_records: int = 0
+    replication_bytes_in: int = 0
+    replication_bytes_out: int = 0
 
 
 class RequestStats(msgspec.Struct, gc=False):
@@ -37,6 +41,14 @@ class BrokerMetrics:
         self.frames_refused = 0
         self.registry_questions = 0
         self.registry_failures = 0
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        self.isr_changes_failed = 0
+
+    def isr_changed(self, before: Sequence[int], after: Sequence[int]) -> None:
+        """Count a change of the in-sync replicas of a partition that this broker leads."""
+        self.isr_shrinks += len(after) < len(before)
+        self.isr_expands += len(after) > len(before)
 
     def topic(self, name: str) -> TopicTraffic:
         """The counters of one topic, made at first use."""

@@ -87,6 +87,7 @@ class Partition:
         "is_under_min_isr",
         "isr",
         "leader_epoch",
+        "leader_high_watermark",
         "leader_id",
         "leader_quota",
         "log",
@@ -136,6 +137,8 @@ class Partition:
         """The same for what it fetches as follower."""
         self.leader_id = -1
         self.leader_epoch = -1
+        self.leader_high_watermark = -1
+        """As a follower: the leader's, as of its last answer; -1 before the first."""
         self.partition_epoch = -1
         self.epoch_start = -1
         """The end of the log when this broker became leader in the current epoch."""
@@ -439,8 +442,10 @@ class Partition:
         The high watermark never goes back for a leader that does not know yet how much was committed before.
         """
         log = self.log
+        self.leader_high_watermark = high_watermark
         if records:
             log.append_as_follower(records, leader_epoch=self.leader_epoch, may_begin_earlier=True)
+            self.traffic.replication_bytes_in += len(records)
         committed = min(high_watermark, log.end_offset)
         has_advanced = committed > self.high_watermark
         if has_advanced:

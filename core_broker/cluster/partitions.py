@@ -37,7 +37,7 @@ class Partitions:
         self._logs = logs
         self._settings = settings
         self._clock = clock
-        self._metrics = metrics
+        self.metrics = metrics
         self.reads_from_nearest = settings.replica_selector_class == RACK_AWARE_SELECTOR
         """Whether leaders send consumers to a follower in their rack (KIP-392)."""
         self.applied_offset = -1
@@ -71,6 +71,11 @@ class Partitions:
 
     def __len__(self) -> int:
         return len(self._partitions)
+
+    @property
+    def offline_count(self) -> int:
+        """How many partitions this broker should host and cannot, because of a disk error."""
+        return len(self._offline)
 
     def find(self, topic: str, index: int) -> Partition | None:
         """The partition, or None when this broker does not host it."""
@@ -200,7 +205,7 @@ class Partitions:
                 topic_id=topic.topic_id,
                 local_id=self._local_id,
                 clock=self._clock,
-                traffic=self._metrics.topic(topic.name),
+                traffic=self.metrics.topic(topic.name),
                 high_watermark=self._logs.high_watermarks.get((topic.name, index), 0),
                 membership=self.membership,
                 lag_seconds=self._settings.replica_lag_time_max_ms / 1000,
@@ -214,8 +219,11 @@ class Partitions:
     def _update(self, partition: Partition, description: PartitionImage) -> None:
         """Apply a change, and announce what it means for this broker."""
         was_leader, epoch_before, leader_before = partition.is_leader, partition.leader_epoch, partition.leader_id
+        isr_before = partition.isr
         partition.update(description)
-        if was_leader and not partition.is_leader:
+        if was_leader and partition.is_leader:
+            self.metrics.isr_changed(isr_before, partition.isr)
+        elif was_leader:
             for listener in self.on_leadership_lost:
                 listener(partition)
         if (partition.leader_epoch, partition.leader_id) != (epoch_before, leader_before):
@@ -251,7 +259,7 @@ class Partitions:
             self._remove(partition)
         self._offline = {key: error for key, error in self._offline.items() if key[0] != name}
         self.guarded.pop(name, None)
-        self._metrics.forget_topic(name)
+        self.metrics.forget_topic(name)
         for listener in self.on_topics_removed:
             listener([name])
 

@@ -111,6 +111,8 @@ class MetadataQuorum:
         self.image = MetadataImage(cluster_id=cluster_id)
         self.on_leadership: list[Callable[[bool], None]] = []
         """Called when this node becomes the active controller, and when it no longer is."""
+        self.listener_failures = 0
+        """How often a part of this node could not apply a change."""
         self.failed: asyncio.Future[None] | None = None
         """Done, with the error, once the log cannot be read or written any more."""
         self._settings = settings
@@ -200,8 +202,11 @@ class MetadataQuorum:
         return min((broker.broker_id for broker in self.image.live_brokers()), default=-1)
 
     def replicas(self) -> list[QuorumReplica]:
-        """The voters, and the observers that have fetched; only the leader knows more of them than their ids."""
-        now, now_ms = asyncio.get_running_loop().time(), self._clock.now_ms()
+        """The voters, and the observers that have fetched; only the leader knows more of them than their ids.
+
+        May be called from any thread.
+        """
+        now, now_ms = self._loop.time(), self._clock.now_ms()
 
         def to_ms(moment: float) -> int:
             return -1 if moment < 0 else now_ms - int((now - moment) * 1000)
@@ -217,7 +222,7 @@ class MetadataQuorum:
             key: QuorumReplica(
                 key, self.voters.has(key), progress.end_offset, to_ms(progress.fetched_at), to_ms(progress.caught_up_at)
             )
-            for key, progress in role.replicas.items()
+            for key, progress in list(role.replicas.items())
         }
         silent = [
             QuorumReplica(voter.key, True, -1, -1, -1)
@@ -234,7 +239,7 @@ class MetadataQuorum:
 
     def start(self) -> None:
         """Open the log and join the quorum; the only voter has replayed its log on return. Raises MetadataLostError."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         self.failed = loop.create_future()
         settings = self._settings
         self.log = MetadataLog(
@@ -603,6 +608,7 @@ class MetadataQuorum:
                 listener(image, records)
             except Exception as error:  # noqa: BLE001 - the other listeners must still be called
                 failure = error
+                self.listener_failures += 1
         if committed is None or committed.done():
             if failure is not None:
                 log.error("metadata listener failed", exc_info=failure)

@@ -22,6 +22,7 @@ from core_broker.handlers.context import RequestContext
 from core_broker.handlers.current_leader import LEADER_CHANGED, encode_endpoints, find_leader
 from core_broker.handlers.fetch_response import Chunk, FetchResponse, ReadResult
 from core_broker.handlers.fetch_sessions import FetchEntry, FetchSession
+from core_broker.metrics import TopicTraffic
 from core_broker.protocol.fields import decode
 from core_broker.protocol.messages.fetch import FetchRequest
 
@@ -201,7 +202,7 @@ class _Fetch:
         partition = partitions.get_in_epoch(topic, entry.partition, entry.leader_epoch)
         self._partitions.append(partition)
         log = partition.log
-        result = ReadResult(entry)
+        result = ReadResult(entry, traffic=partition.traffic)
         if entry.last_fetched_epoch >= 0:
             _diverges(partition, entry, result)
         if result.diverging is None:
@@ -243,20 +244,30 @@ class _Fetch:
                 if result.data is not None:
                     session.move_to_end(entry)
         for result in results:
-            if result.traffic is not None:
-                result.traffic.fetch_requests += 1
-                result.traffic.bytes_out += 0 if result.data is None else result.data.length
-            elif result.quota is not None and result.data is not None:
-                result.quota.record(result.data.length, self._context.services.clock.monotonic())
-            elif result.error:
-                services, entry = self._context.services, result.entry
-                services.metrics.topic_failed_fetch(entry.topic or services.partitions.topic_name(entry.topic_id) or "")
+            traffic = result.traffic
+            if traffic is None:
+                self._count_failure(result)
+            elif self._follower is None:
+                traffic.fetch_requests += 1
+                traffic.bytes_out += 0 if result.data is None else result.data.length
+            elif result.data is not None:
+                self._count_replicated(result, traffic, result.data.length)
         response = FetchResponse(self._context.api_version, self._context.correlation_id)
         session_id = 0 if session is None else session.session_id
         if not self._has_news:
             return response.build(results, session_id)
         leaders = [result.leader[0] for result in results if result.leader is not None]
         return response.build(results, session_id, endpoints=encode_endpoints(leaders, self._context))
+
+    def _count_replicated(self, result: ReadResult, traffic: TopicTraffic, size_bytes: int) -> None:
+        traffic.replication_bytes_out += size_bytes
+        if result.quota is not None:
+            result.quota.record(size_bytes, self._context.services.clock.monotonic())
+
+    def _count_failure(self, result: ReadResult) -> None:
+        if self._follower is None:
+            services, entry = self._context.services, result.entry
+            services.metrics.topic_failed_fetch(entry.topic or services.partitions.topic_name(entry.topic_id) or "")
 
     def wait(self) -> asyncio.Future[list[Chunk]]:
         """Wait for data in every partition, until there is enough to read or the time is up."""

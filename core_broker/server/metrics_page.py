@@ -8,19 +8,33 @@ from core_broker.groups.offsets import OffsetStore
 from core_broker.handlers.context import Services
 from core_broker.log.log_directory import DiskSpace
 from core_broker.metrics import BrokerMetrics, RequestStats, TopicTraffic
-from core_broker.service.metrics import Family
+from core_broker.server.cluster_metrics import (
+    applied_families,
+    controller_families,
+    quorum_families,
+    replication_families,
+)
+from core_broker.service.metrics import Family, counter, gauge
 
 
 def families(services: Services) -> Iterator[Family]:
-    """All metrics of a broker. Called by the metrics thread, so it only reads, and copies collections first."""
-    yield from _topic_families(services.metrics)
+    """All metrics of a node. Called by the metrics thread, so it only reads, and copies collections first."""
     yield from _request_families(services.metrics)
     yield from _connection_families(services.metrics)
-    yield from _registry_families(services.metrics)
-    partitions = list(services.partitions)
-    yield from _cluster_families(services, partitions)
-    yield from _log_families(partitions)
     yield from _disk_families(services)
+    yield from quorum_families(services.metadata, services.clock)
+    if services.settings.is_controller:
+        yield from controller_families(services.controller, services.metadata)
+    if services.settings.is_broker:
+        yield from _broker_families(services)
+
+
+def _broker_families(services: Services) -> Iterator[Family]:
+    yield from _topic_families(services.metrics)
+    yield from _registry_families(services.metrics)
+    yield from replication_families(services.partitions, services.metadata.image)
+    yield from applied_families(services.partitions, services.metadata)
+    yield from _log_families(list(services.partitions))
     yield from _coordinator_families(services)
     yield from _group_families(services)
 
@@ -34,6 +48,8 @@ _TOPIC_COUNTERS: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
     ("failedproducerequests", "Produce requests refused", lambda t: t.failed_produce_requests),
     ("failedfetchrequests", "Fetches refused", lambda t: t.failed_fetch_requests),
     ("invalidschemaidrecords", "Records refused for their schema id", lambda t: t.unregistered_records),
+    ("replicationbytesin", "Bytes fetched from leaders", lambda t: t.replication_bytes_in),
+    ("replicationbytesout", "Bytes fetched by followers", lambda t: t.replication_bytes_out),
 )
 
 
@@ -74,15 +90,13 @@ def _request_families(metrics: BrokerMetrics) -> Iterator[Family]:
 
 
 def _connection_families(metrics: BrokerMetrics) -> Iterator[Family]:
-    yield _gauge("kafka_server_socket_server_metrics_connection_count", "Open connections", metrics.connections_open)
+    yield gauge("kafka_server_socket_server_metrics_connection_count", "Open connections", metrics.connections_open)
     for name, help_text, value in (
         ("connection_creation_total", "Connections accepted", metrics.connections_accepted),
         ("connection_refused_total", "Connections refused by a limit", metrics.connections_refused),
         ("bad_requests_total", "Requests that could not be read", metrics.frames_refused),
     ):
-        yield Family(
-            name=f"kafka_server_socket_server_metrics_{name}", help=help_text, kind="counter", samples=[((), value)]
-        )
+        yield counter(f"kafka_server_socket_server_metrics_{name}", help_text, value)
 
 
 def _registry_families(metrics: BrokerMetrics) -> Iterator[Family]:
@@ -90,25 +104,7 @@ def _registry_families(metrics: BrokerMetrics) -> Iterator[Family]:
         ("questions_total", "Questions about schema ids to the registry", metrics.registry_questions),
         ("failures_total", "Questions that no registry answered", metrics.registry_failures),
     ):
-        yield Family(name=f"caudal_schema_guard_registry_{name}", help=help_text, kind="counter", samples=[((), value)])
-
-
-def _cluster_families(services: Services, partitions: list[Partition]) -> Iterator[Family]:
-    image = services.metadata.image
-    leading = [partition for partition in partitions if partition.is_leader]
-    under_min = sum(partition.is_under_min_isr for partition in leading)
-    lagging = sum(len(partition.isr) < len(partition.replicas) for partition in leading)
-    yield _gauge("kafka_server_replicamanager_partitioncount", "Partitions on this broker", len(partitions))
-    yield _gauge("kafka_server_replicamanager_leadercount", "Partitions led by this broker", len(leading))
-    yield _gauge("kafka_server_replicamanager_underreplicatedpartitions", "Led with replicas out of sync", lagging)
-    yield _gauge("kafka_server_replicamanager_underminisrpartitioncount", "Led below the minimum ISR", under_min)
-    is_controller = services.metadata.leader_id == services.settings.node_id
-    yield _gauge("kafka_controller_kafkacontroller_activecontrollercount", "1 on the controller", int(is_controller))
-    every = [p for topic in list(image.topics.values()) for p in topic.partitions.values()]
-    offline = sum(p.leader_id < 0 for p in every)
-    yield _gauge("kafka_controller_kafkacontroller_offlinepartitionscount", "Without a leader", offline)
-    yield _gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics of the cluster", len(image.topics))
-    yield _gauge("kafka_controller_kafkacontroller_globalpartitioncount", "Partitions of the cluster", len(every))
+        yield counter(f"caudal_schema_guard_registry_{name}", help_text, value)
 
 
 _LOG_GAUGES: tuple[tuple[str, str, Callable[[Partition], float]], ...] = (
@@ -149,12 +145,12 @@ def _disk_families(services: Services) -> Iterator[Family]:
 
 
 def _coordinator_families(services: Services) -> Iterator[Family]:
-    yield _gauge(
+    yield gauge(
         "kafka_coordinator_group_groupmetadatamanager_numgroups",
         "Groups that this broker coordinates",
         sum(len(shard.groups) for shard in list(services.groups.loaded_shards())),
     )
-    yield _gauge(
+    yield gauge(
         "kafka_server_fetchsessioncache_numincrementalfetchsessions",
         "Fetch sessions",
         len(services.fetch_sessions),
@@ -191,7 +187,3 @@ def _committed_offsets(store: OffsetStore) -> Iterator[tuple[tuple[str, str, str
         for topic, partitions in list(store.of_group(group_id).items()):
             for index, committed in list(partitions.items()):
                 yield (group_id, topic, str(index)), committed.offset
-
-
-def _gauge(name: str, help_text: str, value: float) -> Family:
-    return Family(name=name, help=help_text, samples=[((), value)])

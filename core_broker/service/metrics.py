@@ -32,6 +32,16 @@ class Family(msgspec.Struct, kw_only=True):
     """Label values, in the order of `labels`, and the value."""
 
 
+def gauge(name: str, help_text: str, value: float) -> Family:
+    """A metric without labels that goes up and down."""
+    return Family(name=name, help=help_text, samples=[((), value)])
+
+
+def counter(name: str, help_text: str, value: float) -> Family:
+    """A metric without labels that only grows."""
+    return Family(name=name, help=help_text, kind="counter", samples=[((), value)])
+
+
 Collect = Callable[[], Iterable[Family]]
 
 

@@ -41,7 +41,7 @@ from core_broker.cluster.controller.topics import (
     TopicPlanner,
     plan_more_partitions,
 )
-from core_broker.cluster.controller.transitions import Election, TopicRules
+from core_broker.cluster.controller.transitions import RECOVERING, Election, TopicRules
 from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.metadata import BrokerImage, ConfigResource, MetadataDraft, MetadataImage
 from core_broker.cluster.quorum import MetadataQuorum
@@ -105,6 +105,9 @@ class Controller:
         self._sessions = Sessions(session_seconds)
         self._preparing = asyncio.Lock()
         self._newest: asyncio.Future[int] | None = None
+        self.elections = 0
+        """Leaders elected by this controller; `unclean_elections` of them may lack committed records."""
+        self.unclean_elections = 0
         quorum.on_leadership.append(self._on_leadership)
         if quorum.is_leader:
             self._on_leadership(True)
@@ -168,8 +171,9 @@ class Controller:
     async def _commit(self, records: Sequence[Message]) -> None:
         """Propose records and wait until they are committed; with none, until all that was proposed before is."""
         if records:
+            elected = _elected(records, self._quorum.pending_image)
             self._newest = self._quorum.propose(records)
-            self._newest.add_done_callback(_retrieve)
+            self._newest.add_done_callback(lambda committed: self._count(committed, elected))
         newest = self._newest
         if newest is None or newest.done():
             return
@@ -178,6 +182,12 @@ class Controller:
         if not newest.done():
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the change was not committed in time")
         newest.result()
+
+    def _count(self, committed: asyncio.Future[int], elected: Sequence[stored.PartitionChangeRecord]) -> None:
+        """Count elections, unless they were not committed. That marks the error as seen: its caller may be gone."""
+        if not committed.cancelled() and committed.exception() is None:
+            self.elections += len(elected)
+            self.unclean_elections += sum(record.leader_recovery_state == RECOVERING for record in elected)
 
     # -- brokers --
 
@@ -510,7 +520,11 @@ def _producer_ids(broker: BrokerImage | None, next_producer_id: int) -> stored.P
     return stored.ProducerIdsRecord(broker_id=broker_id, broker_epoch=epoch, next_producer_id=next_producer_id)
 
 
-def _retrieve(committed: asyncio.Future[int]) -> None:
-    """Mark the error of a change as seen: its caller may be gone, and then asyncio would complain."""
-    if not committed.cancelled():
-        committed.exception()
+def _elected(records: Sequence[Message], before: MetadataImage) -> list[stored.PartitionChangeRecord]:
+    """The changes that give a partition another leader."""
+    changes = [record for record in records if isinstance(record, stored.PartitionChangeRecord) and record.leader >= 0]
+    return [
+        record
+        for record in changes
+        if record.leader != before.topics_by_id[record.topic_id].partitions[record.partition_id].leader_id
+    ]

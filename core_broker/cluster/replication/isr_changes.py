@@ -98,8 +98,33 @@ class IsrChanges:
             for answer in topic.partitions:
                 found = sent.get((topic.topic_id, answer.partition_index))
                 if found is not None:
-                    _apply(*found, answer)
+                    self._apply(*found, answer)
         return not any(_is_open(partition, proposal) for partition, proposal in sent.values())
+
+    def _apply(
+        self, partition: Partition, proposal: IsrProposal, answer: wire.AlterPartitionResponsePartitionData
+    ) -> None:
+        error, metrics = ErrorCode(answer.error_code), self._partitions.metrics
+        if error:
+            metrics.isr_changes_failed += 1
+            extra = {"topic": partition.topic, "partition": partition.index, "isr": proposal.isr, "error": error.name}
+            log.info("change of in-sync replicas rejected", extra=extra)
+            partition.isr_answered(proposal, error, None)
+            return
+        image = PartitionImage(
+            replicas=partition.replicas,
+            isr=tuple(answer.isr),
+            leader_id=answer.leader_id,
+            leader_epoch=answer.leader_epoch,
+            partition_epoch=answer.partition_epoch,
+            leader_recovery_state=answer.leader_recovery_state,
+        )
+        if len(image.replicas) > 1:  # a single replica only reports that it has recovered
+            extra = {"topic": partition.topic, "partition": partition.index, "isr": image.isr}
+            log.info("in-sync replicas changed", extra=extra)
+        before = partition.isr
+        partition.isr_answered(proposal, error, image)
+        metrics.isr_changed(before, partition.isr)
 
     def _collect(self) -> dict[tuple[bytes, int], tuple[Partition, IsrProposal]]:
         """The proposals that are still open, by topic id and partition; those that are over are dropped."""
@@ -128,27 +153,6 @@ def _topics(sent: dict[tuple[bytes, int], tuple[Partition, IsrProposal]]) -> lis
             )
         )
     return list(topics.values())
-
-
-def _apply(partition: Partition, proposal: IsrProposal, answer: wire.AlterPartitionResponsePartitionData) -> None:
-    error = ErrorCode(answer.error_code)
-    if error:
-        extra = {"topic": partition.topic, "partition": partition.index, "isr": proposal.isr, "error": error.name}
-        log.info("change of in-sync replicas rejected", extra=extra)
-        partition.isr_answered(proposal, error, None)
-        return
-    image = PartitionImage(
-        replicas=partition.replicas,
-        isr=tuple(answer.isr),
-        leader_id=answer.leader_id,
-        leader_epoch=answer.leader_epoch,
-        partition_epoch=answer.partition_epoch,
-        leader_recovery_state=answer.leader_recovery_state,
-    )
-    if len(image.replicas) > 1:  # a single replica only reports that it has recovered
-        extra = {"topic": partition.topic, "partition": partition.index, "isr": image.isr}
-        log.info("in-sync replicas changed", extra=extra)
-    partition.isr_answered(proposal, error, image)
 
 
 def _is_open(partition: Partition, proposal: IsrProposal) -> bool:

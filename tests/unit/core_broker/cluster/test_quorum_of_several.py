@@ -231,3 +231,13 @@ async def test_followers_refuse_changes(cluster: Cluster) -> None:
     with pytest.raises(BrokerError) as refusal:
         follower.propose([topic(1)])
     assert refusal.value.code is ErrorCode.NOT_CONTROLLER
+
+
+async def test_the_progress_of_the_others_can_be_asked_for_from_another_thread(cluster: Cluster) -> None:
+    for number in (1, 2, 3):
+        cluster.start(number, voters=(1, 2, 3))
+    await cluster.append(topic(1))
+    leader = await cluster.leader()
+    await until(lambda: len(leader.replicas()) == 3)
+    found = await asyncio.to_thread(leader.replicas)
+    assert sorted(replica.key.id for replica in found) == [1, 2, 3]

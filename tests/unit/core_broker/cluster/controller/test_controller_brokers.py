@@ -332,3 +332,32 @@ async def test_the_background_task_fences_and_rebalances(
             await asyncio.sleep(0.005)
     finally:
         task.cancel()
+
+
+async def test_elections_are_counted_and_unclean_ones_apart(brokers: Brokers) -> None:
+    await brokers.create(2, 3)
+    controller = brokers.controller
+    assert (controller.elections, controller.unclean_elections) == (0, 0)
+    brokers.clock.advance(SESSION_MS // 2)
+    await brokers.heartbeat(3)
+    brokers.clock.advance(SESSION_MS // 2)
+    await controller.fence_silent_brokers()
+    assert brokers.partition.leader_id == 3
+    assert (controller.elections, controller.unclean_elections) == (1, 0)
+    brokers.clock.advance(SESSION_MS)
+    await controller.fence_silent_brokers()
+    assert brokers.partition.leader_id == -1, "the loss of a leader is not an election"
+    assert (controller.elections, controller.unclean_elections) == (1, 0)
+
+
+async def test_an_election_that_may_lose_records_is_counted_as_unclean(brokers: Brokers) -> None:
+    await brokers.create(2, 3)
+    configs = [ConfigChange(key="min.insync.replicas", value="1")]
+    await brokers.controller.alter_configs([((ResourceType.TOPIC, "t"), configs)])
+    for broker_id in (3, 2):
+        await brokers.heartbeat(broker_id, want_fence=True)
+    await brokers.heartbeat(3)
+    assert brokers.partition.leader_id == -1
+    await brokers.controller.elect_leaders(Election.UNCLEAN, [("t", 0)])
+    assert brokers.partition.leader_id == 3
+    assert (brokers.controller.elections, brokers.controller.unclean_elections) == (1, 1)
