@@ -168,7 +168,7 @@ def _group_families(services: Services) -> Iterator[Family]:
             offsets.append((labels, offset))
             _, topic, index = labels
             partition = services.partitions.find(topic, int(index))
-            if partition is not None and partition.is_leader:
+            if partition is not None:  # as leader or, a moment later, as follower
                 lags.append((labels, max(0, partition.high_watermark - offset)))
     label_names = ("consumergroup", "topic", "partition")
     yield Family(

@@ -26,7 +26,8 @@ from tests.support.service import REPOSITORY
 
 _PATIENCE_S: Final = 90.0
 _TOPIC: Final = "deployed"
-_LABELS_OF_TARGETS: Final = frozenset({"job", "instance"})
+_LABELS_OF_TARGETS: Final = frozenset({"job", "instance", "namespace", "service"})
+"""Prometheus adds them; the last two in Kubernetes only."""
 _SINK: Final = {
     "connector.class": "FileStreamSink",
     "topics": _TOPIC,

@@ -187,7 +187,12 @@ class Controller:
         """Count elections, unless they were not committed. That marks the error as seen: its caller may be gone."""
         if not committed.cancelled() and committed.exception() is None:
             self.elections += len(elected)
-            self.unclean_elections += sum(record.leader_recovery_state == RECOVERING for record in elected)
+            for record in elected:
+                if record.leader_recovery_state == RECOVERING:
+                    self.unclean_elections += 1
+                    topic = self.image.topics_by_id.get(record.topic_id)
+                    extra = {"topic": topic and topic.name, "partition": record.partition_id, "leader": record.leader}
+                    log.warning("unclean leader elected; acknowledged records may be lost", extra=extra)
 
     # -- brokers --
 
