@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 _STARTING_INTERVAL_SECONDS: Final = 0.01
 _STOPPING_INTERVAL_SECONDS: Final = 0.05
-_SHUTDOWN_SECONDS: Final = 30.0
+SHUTDOWN_SECONDS: Final = 30.0
 """How long a stop waits until the controller has moved the leaders; then the broker stops all the same."""
 
 
@@ -116,7 +116,7 @@ class BrokerRegistration:
     async def shut_down(self) -> None:
         """Return once the controller has moved this broker's leaders, or the time is up."""
         try:
-            async with asyncio.timeout(_SHUTDOWN_SECONDS):
+            async with asyncio.timeout(SHUTDOWN_SECONDS):
                 await self._repeat(
                     _STOPPING_INTERVAL_SECONDS, lambda response: response.should_shut_down, want_shut_down=True
                 )

@@ -26,6 +26,14 @@ def read_yaml(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+def merge_compose(first: Any, second: Any) -> Any:
+    """What `docker compose -f first -f second` makes of two files: mappings are merged, lists joined."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        merged = {key: merge_compose(first[key], value) if key in first else value for key, value in second.items()}
+        return first | merged
+    return [*first, *second] if isinstance(first, list) and isinstance(second, list) else second
+
+
 def parse_settings(command: str, values: Mapping[str, str]) -> ServiceSettings:
     """Read settings as the service does; raises `SettingsError` for what it would refuse, or would only ignore."""
     kind = settings_type(command)

@@ -8,15 +8,17 @@ from typing import Any, Final
 
 import pytest
 
+from core_broker.cluster.registration import SHUTDOWN_SECONDS
 from core_broker.settings import BrokerSettings
 from deploy.cli import application
 from deploy.health_check import address
-from deploy.stack import BROKER, SPARK_CONNECT_PORT, STACK, Service
+from deploy.stack import BROKER, SPARK_CONNECT_PORT, STACK, Service, ServiceAddress, settings_of
 from streams.settings import SparkSettings
 from tests.support.deployment import (
     DEPLOY,
     DOCKERFILE,
     NETWORK_PORT,
+    merge_compose,
     observed_ports,
     parse_settings,
     read_yaml,
@@ -29,7 +31,14 @@ COMPOSE: Final = DEPLOY / "compose"
 SINGLE: Final = read_yaml(COMPOSE / "compose.yaml")
 SCALED: Final = read_yaml(COMPOSE / "scale-out.yaml")
 OVERLAY: Final = read_yaml(COMPOSE / "monitoring.yaml")
-FILES: Final = {"compose.yaml": SINGLE, "scale-out.yaml": SCALED, "monitoring.yaml": OVERLAY}
+CLUSTER: Final = merge_compose(SINGLE, read_yaml(COMPOSE / "cluster.yaml"))
+FILES: Final = {
+    "compose.yaml": SINGLE,
+    "cluster.yaml": CLUSTER,
+    "scale-out.yaml": SCALED,
+    "monitoring.yaml": OVERLAY,
+}
+BROKERS: Final = ("broker", "broker-2", "broker-3")
 
 
 def _containers(*, ours_only: bool) -> Iterator[Any]:
@@ -115,7 +124,7 @@ def test_what_a_container_refers_to_is_there(document: dict[str, Any], container
             assert {server.split(":")[0] for server in value.split(",")} <= set(document["services"])
 
 
-@pytest.mark.parametrize("platform", [SINGLE, SCALED], ids=["compose.yaml", "scale-out.yaml"])
+@pytest.mark.parametrize("platform", [SINGLE, CLUSTER, SCALED], ids=["compose.yaml", "cluster.yaml", "scale-out.yaml"])
 def test_ports_are_open_on_this_machine_only_and_each_once(platform: dict[str, Any]) -> None:
     published = [
         port
@@ -133,13 +142,56 @@ def test_the_ports_of_the_stack_are_reached_from_the_machine() -> None:
     assert {int(port.split(":")[1]) for port in published} == own
 
 
-@pytest.mark.parametrize("document,name", [(SINGLE, "broker"), (SCALED, "kafka-1"), (SCALED, "kafka-3")])
+@pytest.mark.parametrize(
+    "document,name",
+    [(SINGLE, "broker"), *((CLUSTER, name) for name in BROKERS), (SCALED, "kafka-1"), (SCALED, "kafka-3")],
+)
 def test_a_broker_is_advertised_under_the_name_that_each_side_knows(document: dict[str, Any], name: str) -> None:
     container = document["services"][name]
     published = container["ports"][0].split(":")[1]
     advertised = container["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")
-    assert advertised == [f"PLAINTEXT://{name}:{NETWORK_PORT}", f"HOST://localhost:{published}"]
+    assert advertised[:2] == [f"PLAINTEXT://{name}:{NETWORK_PORT}", f"HOST://localhost:{published}"]
+    assert advertised[2:] == ([f"CONTROLLER://{name}:9093"] if document is CLUSTER else [])
     assert container["ports"][0].endswith(f":{BROKER.port}")
+
+
+def test_the_first_broker_forms_a_cluster_and_the_others_join_it() -> None:
+    found = [BrokerSettings.parse(settings_in("broker", CLUSTER["services"][name]["environment"])) for name in BROKERS]
+    assert [settings.node_id for settings in found] == [1, 2, 3]
+    assert [settings.forms_cluster for settings in found] == [True, False, False]
+    assert {settings.quorum_servers for settings in found[1:]} == {(("broker", 9093),)}
+    assert all(settings.controller_quorum_auto_join_enable for settings in found)
+    assert found[0].broker_rack is None
+    volumes = [mount for name in BROKERS for mount in CLUSTER["services"][name]["volumes"]]
+    assert len(set(volumes)) == len(BROKERS), "a disk belongs to one broker"
+
+
+def test_the_brokers_of_a_cluster_differ_in_nothing_else_and_keep_as_many_copies_as_those_of_the_launcher() -> None:
+    own = {"KAFKA_NODE_ID", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS"}
+    environments = [CLUSTER["services"][name]["environment"] for name in BROKERS]
+    shared = [{key: value for key, value in found.items() if key not in own} for found in environments]
+    assert shared[0] == shared[1] == shared[2]
+    addresses = {
+        f"broker-{number}": ServiceAddress(host="h", port=number, controller_port=number, data="d")
+        for number in (1, 2, 3)
+    }
+    settings = settings_in("broker", environments[1])
+    for key, value in settings_of("broker-2", addresses).items():
+        if "replica" in key or key.endswith(("min.isr", "auto.join.enable", "listener.names")):
+            assert settings[key] == value, key
+
+
+@pytest.mark.parametrize("name", ["rest-proxy", "connect"])
+def test_services_of_a_cluster_know_every_broker_and_wait_for_each(name: str) -> None:
+    container = CLUSTER["services"][name]
+    (servers,) = (value for key, value in container["environment"].items() if key.endswith("BOOTSTRAP_SERVERS"))
+    assert servers == ",".join(f"{broker}:{NETWORK_PORT}" for broker in BROKERS)
+    assert {*BROKERS, "registry"} == set(container["depends_on"])
+
+
+def test_a_broker_of_a_cluster_has_time_to_hand_over_its_leaders() -> None:
+    for name in BROKERS:
+        assert int(CLUSTER["services"][name]["stop_grace_period"].rstrip("s")) > SHUTDOWN_SECONDS
 
 
 def test_connect_and_its_workers_share_settings_and_a_spark_engine() -> None:

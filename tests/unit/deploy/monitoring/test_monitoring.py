@@ -10,7 +10,7 @@ from typing import Final
 import promql_parser
 import pytest
 
-from deploy.stack import STACK
+from deploy.stack import BROKER, STACK
 from tests.support.deployment import DEPLOY, observed_ports, read_yaml
 from tests.support.promql import expressions_of_alerts, expressions_of_dashboard
 
@@ -19,8 +19,17 @@ MONITORING: Final = DEPLOY / "monitoring"
 
 def test_every_service_is_asked_where_it_tells_its_metrics() -> None:
     jobs = read_yaml(MONITORING / "prometheus.yml")["scrape_configs"]
-    asked = {(job["job_name"], *job["dns_sd_configs"][0]["names"], job["dns_sd_configs"][0]["port"]) for job in jobs}
-    assert asked == {(f"caudal-{item.name}", item.name, observed_ports()[item.name]) for item in STACK}
+    asked = {
+        (job["job_name"], name, found["port"])
+        for job in jobs
+        for found in job["dns_sd_configs"]
+        for name in found["names"]
+    }
+    cluster = read_yaml(DEPLOY / "compose" / "cluster.yaml")["services"]
+    brokers = {name for name, container in cluster.items() if container.get("command") == [BROKER.name]}
+    assert asked == {(f"caudal-{item.name}", item.name, observed_ports()[item.name]) for item in STACK} | {
+        (f"caudal-{BROKER.name}", name, BROKER.metrics_port) for name in brokers
+    }
 
 
 def test_prometheus_understands_every_question() -> None:
