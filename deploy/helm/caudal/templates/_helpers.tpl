@@ -57,6 +57,11 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
 {{- else -}}true{{- end -}}
 {{- end -}}
 
+{{/* The name under which the pods of the broker are found one by one: POD.NODES. */}}
+{{- define "caudal.nodes" -}}
+{{- printf "%s-nodes.%s.svc" (include "caudal.object" (list . "broker")) .Release.Namespace -}}
+{{- end -}}
+
 {{/* Where topics are. */}}
 {{- define "caudal.bootstrap" -}}
 {{- if .Values.kafka.bootstrapServers -}}
@@ -141,6 +146,28 @@ imagePullPolicy: {{ $image.pullPolicy }}
       key: {{ $root.Values.redis.secretKey }}
 {{- end }}
 {{- end }}
+{{- if eq $name "broker" }}
+- name: POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+- {name: NODES_HOST, value: {{ include "caudal.nodes" $root | quote }}}
+- {name: BROKER_COUNT, value: {{ $service.replicas | quote }}}
+- {name: CONTROLLER_PORT, value: {{ $service.controllerPort | quote }}}
+- {name: HEALTH_PORT, value: {{ $service.healthPort | quote }}}
+- {name: DATA_DIR, value: {{ $service.persistence.path | quote }}}
+{{- if not (hasKey $service.extraSettings "advertised.listeners") }}
+{{- $pod := printf "$(POD_NAME).%s" (include "caudal.nodes" $root) }}
+- name: {{ $service.environmentPrefix }}ADVERTISED_LISTENERS
+  value: {{ printf "PLAINTEXT://%s:%v,CONTROLLER://%s:%v" $pod $service.port $pod $service.controllerPort | quote }}
+{{- end }}
+{{- with $service.rackLabel }}
+- name: {{ $service.environmentPrefix }}BROKER_RACK
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.labels['{{ . }}']
+{{- end }}
+{{- end }}
 {{- if and (eq $name "registry") (include "caudal.hasPostgresql" $root) }}
 - name: {{ $service.environmentPrefix }}DATABASE_URL
   valueFrom:
@@ -163,6 +190,9 @@ metadata:
     {{- include "caudal.labels" (list $root $name) | nindent 4 }}
   annotations:
     checksum/config: {{ include "caudal.properties" (list $root $name) | sha256sum }}
+    {{- if eq $name "broker" }}
+    checksum/start: {{ $root.Files.Get "files/start-broker.sh" | sha256sum }}
+    {{- end }}
     {{- with $service.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -175,12 +205,16 @@ spec:
   automountServiceAccountToken: {{ and $service.spark (hasPrefix "k8s:" $root.Values.spark.master) }}
   # Variables such as KAFKA_PORT would be taken for settings.
   enableServiceLinks: false
-  terminationGracePeriodSeconds: 60
+  # A broker hands its leaders over before it stops.
+  terminationGracePeriodSeconds: {{ ternary 120 60 (eq $name "broker") }}
   securityContext:
     {{- toYaml $root.Values.podSecurityContext | nindent 4 }}
   containers:
     - name: {{ $name }}
       {{- include "caudal.image" (list $root $service) | nindent 6 }}
+      {{- if eq $name "broker" }}
+      command: ["tini", "--", "sh", "/etc/caudal/start-broker.sh"]
+      {{- end }}
       args: [{{ $name | quote }}, "--config", "/etc/caudal/{{ $service.configFile }}"]
       {{- with include "caudal.env" . | trim }}
       env:
@@ -192,6 +226,10 @@ spec:
         {{- if ne (int $service.healthPort) (int $service.port) }}
         - name: metrics
           containerPort: {{ $service.healthPort }}
+        {{- end }}
+        {{- if $service.controllerPort }}
+        - name: controller
+          containerPort: {{ $service.controllerPort }}
         {{- end }}
         {{- if $service.sparkConnectPort }}
         - name: spark-connect
@@ -247,8 +285,21 @@ spec:
   tolerations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with $service.affinity }}
+  {{- if $service.affinity }}
   affinity:
-    {{- toYaml . | nindent 4 }}
+    {{- toYaml $service.affinity | nindent 4 }}
+  {{- else if eq $name "broker" }}
+  # Each on a machine of its own, and in a zone of its own, where there are enough of them.
+  affinity:
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+        {{- range $weight, $key := dict "100" "kubernetes.io/hostname" "50" "topology.kubernetes.io/zone" }}
+        - weight: {{ $weight }}
+          podAffinityTerm:
+            topologyKey: {{ $key }}
+            labelSelector:
+              matchLabels:
+                {{- include "caudal.selector" (list $root $name) | nindent 16 }}
+        {{- end }}
   {{- end }}
 {{- end -}}

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from core_broker.service.properties import from_environment
-from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Service
+from deploy.stack import BROKER, BY_NAME, SPARK_CONNECT_PORT, STACK, Service
 from tests.support.deployment import DEPLOY, DOCKERFILE, observed_ports, parse_settings, read_yaml, stack_settings
 
 CHART: Final = DEPLOY / "helm" / "caudal"
@@ -33,7 +33,8 @@ def test_values_fit_their_schema() -> None:
     [
         {"kafka": {"bootstrapServer": "x:9092"}},
         {"services": {"brokers": {}}},
-        {"services": {"broker": {"replicas": 3}}},
+        {"services": {"broker": {"replicas": -1}}},
+        {"services": {"registry": {"controllerPort": 9093}}},
         {"services": {"connect": {"port": "http"}}},
         {"image": {"pullPolicy": "Sometimes"}},
     ],
@@ -52,6 +53,8 @@ def test_ports_names_and_settings_are_those_of_the_stack(service: Service) -> No
     assert values["environmentPrefix"] == service.environment_prefix
     assert values.get("sparkConnectPort", SPARK_CONNECT_PORT) == SPARK_CONNECT_PORT
     wanted = stack_settings(service.name, data="/var/lib/caudal", host="named by a template")
+    if service is BROKER:  # which is ready for others at any time
+        wanted["listeners"] += f",CONTROLLER://:{values['controllerPort']}"
     # A pod advertises its own address, through a variable of the template.
     wanted.pop("rest.advertised.host.name", None)
     settings = values["settings"]
@@ -60,9 +63,9 @@ def test_ports_names_and_settings_are_those_of_the_stack(service: Service) -> No
     plain = {key: value for key, value in settings.items() if "{{" not in value}
     parse_settings(service.name, plain)
     assert settings.keys() - plain.keys() <= {
-        "advertised.listeners",
         "bootstrap.servers",
         "confluent.schema.registry.url",
+        "default.replication.factor",
         "schema.registry.url",
     }
 
@@ -70,10 +73,14 @@ def test_ports_names_and_settings_are_those_of_the_stack(service: Service) -> No
 def test_variables_in_templates_are_settings_of_the_service() -> None:
     named = re.findall(r"environmentPrefix \}\}([A-Z_]+)", HELPERS)
     assert named
+    values = {
+        "DATABASE_URL": ("registry", "sqlite:///x.db"),
+        "ADVERTISED_LISTENERS": ("broker", "PLAINTEXT://x:9092"),
+        "BROKER_RACK": ("broker", "zone-a"),
+    }
     for variable in named:
-        command = "registry" if variable.startswith("DATABASE") else "connect"
+        command, value = values.get(variable, ("connect", "redis://x"))
         prefix = BY_NAME[command].environment_prefix
-        value = "sqlite:///x.db" if command == "registry" else "redis://x"
         parse_settings(command, from_environment({prefix + variable: value}, prefix))
 
 
@@ -88,11 +95,15 @@ def test_a_template_names_values_and_helpers_that_are_there_and_repeats_no_port(
     for named in set(re.findall(r"\$service\.([A-Za-z.]+)", text)):
         for name, place in VALUES["services"].items():
             for part in named.split("."):
-                assert part in place or part == "sparkConnectPort", f"{name}: {named}"
+                assert part in place or part in _SOME_HAVE, f"{name}: {named}"
                 place = place.get(part, {})
     assert set(re.findall(r'include "([\w.]+)"', text)) <= set(re.findall(r'define "([\w.]+)"', HELPERS))
     ports = {str(port) for service in STACK for port in (service.port, service.metrics_port) if port}
+    ports.add(str(VALUES["services"]["broker"]["controllerPort"]))
     assert not ports & set(re.findall(r"\d+", text))
+
+
+_SOME_HAVE: Final = frozenset({"sparkConnectPort", "controllerPort", "rackLabel"})
 
 
 def test_pods_run_without_root_as_the_user_of_the_image() -> None:

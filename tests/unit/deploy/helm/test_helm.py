@@ -1,6 +1,7 @@
 """The chart as Helm renders it, by default and with everything elsewhere (`make test-helm`)."""
 
 import os
+import re
 import subprocess
 from functools import cache
 from typing import Any, Final
@@ -8,6 +9,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from core_broker.cluster.registration import SHUTDOWN_SECONDS
 from core_broker.service.properties import from_environment, parse_properties
 from deploy.stack import BY_NAME, STACK
 from tests.support.deployment import DEPLOY, parse_settings
@@ -29,6 +31,14 @@ SCALED: Final = (
     "networkPolicy.enabled=true",
     "services.rest-proxy.extraSettings.producer\\.compression\\.type=zstd",
 )
+
+CLUSTER: Final = (
+    "services.broker.replicas=3",
+    "services.broker.rackLabel=topology.kubernetes.io/zone",
+    "serviceMonitor.enabled=true",
+    "networkPolicy.enabled=true",
+)
+NODES: Final = "prod-caudal-broker-nodes.events.svc"
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(not HELM, reason="Helm is not here: make test-helm")]
 Objects = dict[tuple[str, str], Any]
@@ -54,7 +64,7 @@ def _pods(objects: Objects) -> dict[str, Any]:
     return {name: item["spec"]["template"] for (kind, name), item in objects.items() if kind in kinds}
 
 
-@pytest.fixture(params=[(), SCALED], ids=["default", "scaled"])
+@pytest.fixture(params=[(), CLUSTER, SCALED], ids=["default", "cluster", "scaled"])
 def objects(request: pytest.FixtureRequest) -> Objects:
     return _rendered(*request.param)
 
@@ -82,13 +92,16 @@ def test_services_take_the_properties_that_are_mounted(objects: Objects) -> None
         config = objects["ConfigMap", volumes["config"]["configMap"]["name"]]
         service = BY_NAME.get(command, BY_NAME["connect"])
         variables = {variable["name"]: _value_of(variable) for variable in container.get("env", [])}
+        assert set(re.findall(r"\$\((\w+)\)", str(variables))) <= variables.keys()
         values = parse_properties(config["data"][path.removeprefix("/etc/caudal/")])
         assert values, name
         parse_settings(command, {**values, **from_environment(variables, service.environment_prefix)})
 
 
 def _value_of(variable: dict[str, Any]) -> str:
-    """What a variable from elsewhere could hold."""
+    """What a variable holds, or could hold if it is from elsewhere."""
+    if "value" in variable:
+        return str(variable["value"])
     return "postgresql://u:p@db/schemas" if "DATABASE" in variable["name"] else "redis://10.0.0.1"
 
 
@@ -139,10 +152,66 @@ def test_pods_are_asked_for_their_health_and_run_without_privileges(objects: Obj
             }
 
 
-def test_a_broker_is_addressed_by_its_name_in_the_cluster() -> None:
-    config = _rendered()["ConfigMap", "prod-caudal-broker"]["data"]["server.properties"]
-    assert parse_properties(config)["advertised.listeners"] == "PLAINTEXT://prod-caudal-broker.events.svc:9092"
-    assert ("Service", "prod-caudal-broker") in _rendered()
+@pytest.mark.parametrize("settings", [(), CLUSTER], ids=["one", "three"])
+def test_each_broker_is_addressed_by_its_name_and_any_of_them_by_that_of_all(settings: tuple[str, ...]) -> None:
+    objects = _rendered(*settings)
+    (container,) = _pods(objects)["prod-caudal-broker"]["spec"]["containers"]
+    variables = {variable["name"]: variable.get("value") for variable in container["env"]}
+    own = f"$(POD_NAME).{NODES}"
+    assert variables["KAFKA_ADVERTISED_LISTENERS"] == f"PLAINTEXT://{own}:9092,CONTROLLER://{own}:9093"
+    names = [variable["name"] for variable in container["env"]]
+    assert names.index("POD_NAME") < names.index("KAFKA_ADVERTISED_LISTENERS"), "or it would not be replaced"
+    nodes = objects["Service", NODES.split(".")[0]]["spec"]
+    assert (nodes["clusterIP"], nodes["publishNotReadyAddresses"]) == ("None", True)
+    proxy = objects["ConfigMap", "prod-caudal-rest-proxy"]["data"]["kafka-rest.properties"]
+    assert parse_properties(proxy)["bootstrap.servers"] == "prod-caudal-broker.events.svc:9092"
+
+
+def test_listeners_that_are_given_are_advertised_instead() -> None:
+    given = "services.broker.extraSettings.advertised\\.listeners=PLAINTEXT://kafka.example.org:9092"
+    (container,) = _pods(_rendered(given))["prod-caudal-broker"]["spec"]["containers"]
+    assert "KAFKA_ADVERTISED_LISTENERS" not in {variable["name"] for variable in container["env"]}
+
+
+def test_growing_changes_nothing_that_kubernetes_would_refuse_and_keeps_the_first_disk() -> None:
+    before, after = (_rendered(*settings)["StatefulSet", "prod-caudal-broker"]["spec"] for settings in ((), CLUSTER))
+    changeable = {"replicas", "template", "minReadySeconds"}
+    assert {key for key in before if key not in changeable} == {key for key in after if key not in changeable}
+    assert all(before[key] == after[key] for key in before if key not in changeable)
+    assert (before["replicas"], after["replicas"]) == (1, 3)
+    assert after["podManagementPolicy"] == "Parallel", "or a cluster that is down would wait for its first broker alone"
+
+
+@pytest.mark.parametrize("count,copies", [(1, "1"), (2, "2"), (3, "3"), (5, "3")])
+def test_topics_have_as_many_copies_as_there_are_brokers_and_three_at_most(count: int, copies: str) -> None:
+    objects = _rendered(f"services.broker.replicas={count}")
+    settings = parse_properties(objects["ConfigMap", "prod-caudal-broker"]["data"]["server.properties"])
+    assert (settings["default.replication.factor"], settings["min.insync.replicas"]) == (copies, "2")
+
+
+def test_brokers_keep_apart_and_have_time_to_hand_over_their_leaders() -> None:
+    spec = _pods(_rendered(*CLUSTER))["prod-caudal-broker"]["spec"]
+    assert spec["terminationGracePeriodSeconds"] > 2 * SHUTDOWN_SECONDS
+    terms = spec["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    chosen = {term["podAffinityTerm"]["topologyKey"]: term["weight"] for term in terms}
+    assert chosen == {"kubernetes.io/hostname": 100, "topology.kubernetes.io/zone": 50}
+    labels = _pods(_rendered(*CLUSTER))["prod-caudal-broker"]["metadata"]["labels"]
+    assert all(t["podAffinityTerm"]["labelSelector"]["matchLabels"].items() <= labels.items() for t in terms)
+
+
+def test_a_pod_starts_its_broker_with_the_script_that_is_mounted() -> None:
+    objects = _rendered(*CLUSTER)
+    (container,) = _pods(objects)["prod-caudal-broker"]["spec"]["containers"]
+    assert container["command"] == ["tini", "--", "sh", "/etc/caudal/start-broker.sh"]
+    mounted = objects["ConfigMap", "prod-caudal-broker"]["data"]["start-broker.sh"]
+    script = (CHART / "files" / "start-broker.sh").read_text()
+    assert mounted.strip() == script.strip()
+    given = {variable["name"] for variable in container["env"]}
+    assert set(re.findall(r"\$\{?([A-Z]\w+)", script)) <= given
+    rack = next(variable for variable in container["env"] if variable["name"] == "KAFKA_BROKER_RACK")
+    assert rack["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.labels['topology.kubernetes.io/zone']"
+    (alone,) = _pods(_rendered())["prod-caudal-broker"]["spec"]["containers"]
+    assert "KAFKA_BROKER_RACK" not in {variable["name"] for variable in alone["env"]}
 
 
 def test_services_find_what_is_elsewhere() -> None:
@@ -164,6 +233,8 @@ def test_several_pods_have_a_disruption_budget_and_one_has_none() -> None:
     budgets = {name for kind, name in _rendered(*SCALED) if kind == "PodDisruptionBudget"}
     assert budgets == {"prod-caudal-registry", "prod-caudal-rest-proxy", "prod-caudal-connect"}
     assert not [name for kind, name in _rendered() if kind == "PodDisruptionBudget"]
+    brokers = _rendered(*CLUSTER)["PodDisruptionBudget", "prod-caudal-broker"]["spec"]
+    assert brokers["maxUnavailable"] == 1
 
 
 def test_monitors_ask_every_service_under_the_name_that_alerts_know() -> None:
@@ -180,7 +251,8 @@ def test_monitors_ask_every_service_under_the_name_that_alerts_know() -> None:
     [
         ("services.registry.replicas=2", "set postgresql.url"),
         ("services.connect.replicas=2", "a disk belongs to one pod"),
-        ("services.broker.replicas=2", "/services/broker/replicas"),
+        ("services.broker.replicas=-1", "/services/broker/replicas"),
+        ("services.broker.replicas=3,services.broker.persistence.enabled=false", "several brokers need disks"),
         ("services.broker.enabled=false", "say with kafka.bootstrapServers where Kafka is"),
         ("kafka.bootstrapserver=x", "additional properties 'bootstrapserver' not allowed"),
     ],
