@@ -9,7 +9,9 @@ from typing import Final
 
 import pytest
 
+from core_broker.cluster.registration import SHUTDOWN_SECONDS
 from core_broker.service.commandline import parse_arguments
+from core_broker.settings import BrokerSettings
 from deploy.health_check import address
 from deploy.services import SERVICES
 from deploy.stack import BY_NAME, STACK, Service
@@ -97,6 +99,13 @@ def test_a_service_that_others_need_counts_as_started_once_it_is_healthy(service
         sample = str(DEPLOY / "config" / service.config_file)
         asked = [word.replace(f"/etc/caudal/{service.config_file}", sample) for word in command]
         assert address(asked, {}) == f"http://localhost:{observed_ports()[service.name]}/health"
+
+
+def test_a_broker_has_time_to_say_why_it_cannot_join_its_cluster_and_to_hand_over_its_leaders() -> None:
+    unit = _unit("broker")["Service"]
+    seconds = int(_command(unit["ExecStartPost"])[3])
+    assert seconds * 1000 > BrokerSettings().initial_broker_registration_timeout_ms
+    assert int(unit["TimeoutStopSec"]) > 2 * SHUTDOWN_SECONDS
 
 
 @pytest.mark.parametrize("name", NAMES)
