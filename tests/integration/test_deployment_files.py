@@ -10,16 +10,17 @@ from typing import Final, NamedTuple
 import httpx2
 import promql_parser
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.stack import BROKER
-from tests.support.admin import create_topic, eventually
+from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
+from tests.support.compose_cluster import ComposeBroker, ComposeCluster
 from tests.support.connect import ConnectProcess
 from tests.support.deployment import DEPLOY, read_yaml, settings_in
-from tests.support.promql import expressions_of_alerts, expressions_of_dashboard, label_names, selectors
+from tests.support.promql import expressions_of_alerts, expressions_of_dashboard, firing, label_names, selectors
 from tests.support.proxy import ProxyProcess
 from tests.support.registry import AVRO, RegistryProcess
 from tests.support.service import REPOSITORY
@@ -38,9 +39,9 @@ _SINK: Final = {
 
 
 class Platform(NamedTuple):
-    """Running services, one of each."""
+    """Running services: three brokers, and one of each of the others."""
 
-    broker: BrokerProcess
+    cluster: ComposeCluster
     registry: RegistryProcess
     proxy: ProxyProcess
     connect: ConnectProcess
@@ -48,38 +49,38 @@ class Platform(NamedTuple):
     def metrics(self) -> dict[str, Metric]:
         """All families that they tell, by the names that Prometheus stores."""
         found: dict[str, Metric] = {}
-        for origin in (metrics_origin(self.broker), self.registry.url, self.proxy.url, self.connect.url):
-            text = httpx2.get(f"{origin}/metrics", timeout=_PATIENCE_S).text
+        brokers = [broker.metrics_url for broker in self.cluster if broker.is_running]
+        services = [f"{service.url}/metrics" for service in (self.registry, self.proxy, self.connect)]
+        for address in (*brokers, *services):
+            text = httpx2.get(address, timeout=_PATIENCE_S).text
             for family in text_string_to_metric_families(text):
-                found[f"{family.name}_total" if family.type == "counter" else family.name] = family
+                name = f"{family.name}_total" if family.type == "counter" else family.name
+                if name in found:
+                    found[name].samples += family.samples
+                else:
+                    found[name] = family
         return found
-
-
-def metrics_origin(broker: BrokerProcess) -> str:
-    """Where a broker tells its metrics."""
-    found = re.search(r"metrics=(http://\S+)/metrics", broker.log_text())
-    assert found, broker.log_text()
-    return found[1]
 
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    """A broker, a registry, a REST proxy and a Connect worker, through which records went, good ones and bad ones."""
+    """Brokers, a registry, a REST proxy and a Connect worker, through which records went, good ones and bad ones."""
     folder = tmp_path_factory.mktemp("platform")
     with (
-        BrokerProcess(folder / "broker", settings={"metrics.listener": "http://127.0.0.1:0"}) as broker,
+        ComposeCluster(folder) as cluster,
         RegistryProcess(folder / "registry") as registry,
-        ProxyProcess(folder / "proxy", bootstrap=broker.bootstrap, registry=registry.url) as proxy,
-        ConnectProcess(folder / "connect", bootstrap=broker.bootstrap, group="deployed") as connect,
+        ProxyProcess(folder / "proxy", bootstrap=cluster.bootstrap, registry=registry.url) as proxy,
+        ConnectProcess(folder / "connect", bootstrap=cluster.bootstrap, group="deployed") as connect,
     ):
-        running = Platform(broker, registry, proxy, connect)
+        running = Platform(cluster, registry, proxy, connect)
         _use(running, folder)
         yield running
 
 
 def _use(platform: Platform, folder: Path) -> None:
     """Let something happen of everything that is counted."""
-    create_topic(platform.broker, _TOPIC)
+    client = AdminClient({"bootstrap.servers": platform.cluster.bootstrap, "log_level": 0})
+    client.create_topics([NewTopic(_TOPIC, 1)])[_TOPIC].result(_PATIENCE_S)
     _produce(platform.proxy, "json", {"n": 1})
     _produce(platform.proxy, "binary", "bm8ganNvbg==")
     page = f"{platform.proxy.url}/topics/{_TOPIC}/partitions/0/records?offset=0"
@@ -165,6 +166,56 @@ def test_a_broker_of_the_compose_file_tells_each_side_the_name_it_knows(tmp_path
             (node,) = client.list_topics(timeout=_PATIENCE_S).brokers.values()
             told.append(f"{node.host}:{node.port}")
     assert told == ["broker:29092", f"localhost:{BROKER.port}"]
+
+
+def test_brokers_of_the_compose_files_form_a_cluster_and_topics_have_three_copies(platform: Platform) -> None:
+    client = AdminClient({"bootstrap.servers": platform.cluster.bootstrap, "log_level": 0})
+    found = client.list_topics(timeout=_PATIENCE_S)
+    assert sorted(found.brokers) == [1, 2, 3]
+    assert sorted(found.topics[_TOPIC].partitions[0].replicas) == [1, 2, 3]
+    assert sorted(found.topics["__consumer_offsets"].partitions[0].replicas) == [1, 2, 3]
+
+
+def test_alerts_of_the_cluster_tell_a_broker_and_then_a_majority_that_is_lost(platform: Platform) -> None:
+    cluster = platform.cluster
+    known = {"CaudalConnectorFailed"}  # on purpose, by the fixture
+    eventually(lambda: firing(platform.metrics()) - known, lambda alerts: not alerts, timeout_s=_PATIENCE_S)
+    first, second, third = cluster
+    third.kill()
+    one_is_lost = {"CaudalBrokerFenced", "CaudalPartitionsUnderReplicated"}
+    eventually(lambda: firing(platform.metrics()) - known, one_is_lost.__eq__, timeout_s=_PATIENCE_S)
+    eventually(lambda: _value(platform, "caudal_quorum_replica_lag_seconds", node="3", role="voter") > 1)
+    assert _value(platform, "kafka_server_replicamanager_isrshrinks_total") > 0
+    second.kill()
+    majority_is_lost = {"CaudalControllerMissing", "CaudalQuorumLeaderUnknown"}
+    eventually(lambda: firing(platform.metrics()), majority_is_lost.issubset, timeout_s=_PATIENCE_S)
+    cluster.start()
+    eventually(lambda: firing(platform.metrics()) - known, lambda alerts: not alerts, timeout_s=_PATIENCE_S)
+    assert first.is_running
+
+
+def test_a_node_that_is_only_a_controller_tells_its_metrics_and_its_health(tmp_path: Path) -> None:
+    controller = Controller(tmp_path)
+    controller.settings = {
+        "process.roles": "controller",
+        "listeners": "CONTROLLER://127.0.0.1:0",
+        "log.dirs": str(controller.data),
+        "metrics.listener": "http://127.0.0.1:0",
+    }
+    with controller:
+        text = httpx2.get(f"{controller.address}/metrics", timeout=_PATIENCE_S).text
+        values = {sample.name: sample.value for f in text_string_to_metric_families(text) for sample in f.samples}
+        health = httpx2.get(f"{controller.address}/health", timeout=_PATIENCE_S)
+    assert values["kafka_controller_kafkacontroller_activecontrollercount"] == 1
+    assert values["kafka_server_raft_metrics_current_leader"] == 1
+    assert "kafka_server_replicamanager_partitioncount" not in values
+    assert health.json() == {"status": "ok"}
+
+
+class Controller(ComposeBroker):
+    """A controller without a broker, by the address of its metrics."""
+
+    ready = re.compile(rb"metrics=(http://[\w.:-]+:\d+)/metrics")
 
 
 def test_the_health_of_a_running_service_is_found_through_its_variables(platform: Platform) -> None:
