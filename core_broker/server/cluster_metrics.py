@@ -4,14 +4,14 @@ Their names are those under which dashboards know Kafka's; what Kafka does not m
 is computed when it is asked for, from state that is there anyway.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from core_broker.cluster.controller.controller import Controller
 from core_broker.cluster.metadata import NO_LEADER, MetadataImage, PartitionImage
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
-from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.cluster.quorum import MetadataQuorum, QuorumReplica
 from core_broker.service.clock import Clock
 from core_broker.service.metrics import Family, counter, gauge
 
@@ -130,20 +130,27 @@ def quorum_families(quorum: MetadataQuorum, clock: Clock) -> Iterator[Family]:
     others = [replica for replica in replicas if replica.key.id != quorum.node_id]
     observers = sum(not replica.is_voter for replica in others)
     yield gauge(f"{_RAFT}_number_of_observers", "Nodes that follow the metadata log and do not vote", observers)
-    now_ms, end = clock.now_ms(), quorum.end_offset
-    labels = [(str(replica.key.id), "voter" if replica.is_voter else "observer") for replica in others]
-    ages = [inf if replica.caught_up_ms < 0 else max(0, now_ms - replica.caught_up_ms) / 1000 for replica in others]
+    yield from _lag_families(others, end_offset=quorum.end_offset, now_ms=clock.now_ms())
+
+
+def _lag_families(others: Iterable[QuorumReplica], *, end_offset: int, now_ms: int) -> Iterator[Family]:
+    # A node that has got a new disk is known under both for a while: the one that is fetching comes last.
+    newest_last = sorted(others, key=lambda replica: replica.caught_up_ms)
+    found = {(str(other.key.id), "voter" if other.is_voter else "observer"): other for other in newest_last}
     yield Family(
         name="caudal_quorum_replica_lag_records",
         help="Records of the metadata log that a node lacks",
         labels=("node", "role"),
-        samples=[(label, end - max(replica.end_offset, 0)) for label, replica in zip(labels, others, strict=True)],
+        samples=[(labels, max(0, end_offset - max(other.end_offset, 0))) for labels, other in found.items()],
     )
     yield Family(
         name="caudal_quorum_replica_lag_seconds",
         help="Seconds since a node last had the whole metadata log",
         labels=("node", "role"),
-        samples=list(zip(labels, ages, strict=True)),
+        samples=[
+            (labels, inf if other.caught_up_ms < 0 else max(0, now_ms - other.caught_up_ms) / 1000)
+            for labels, other in found.items()
+        ],
     )
 
 

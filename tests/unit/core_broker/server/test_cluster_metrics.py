@@ -1,5 +1,7 @@
 """What a node tells about replication, the controller and the quorum."""
 
+import asyncio
+import math
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any, cast
@@ -9,6 +11,8 @@ import pytest
 from core_broker.cluster.controller.topics import NewTopic
 from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest, Feature
 from core_broker.protocol.stored import metadata as stored
+from core_broker.raft.roles import Leader, ReplicaProgress
+from core_broker.raft.voters import ReplicaKey
 from core_broker.server.cluster_metrics import (
     applied_families,
     controller_families,
@@ -169,6 +173,24 @@ async def test_a_node_tells_the_leader_and_the_offsets_of_the_quorum(world: Hand
     assert (values["number_of_voters"], values["number_of_observers"]) == (1, 0)
     (state,) = (family for family in quorum_families(quorum, world.clock) if family.name.endswith("current_state"))
     assert state.samples == [(("leader",), 1)]
+
+
+async def test_a_leader_tells_how_far_each_other_node_is_behind(world: HandlerWorld) -> None:
+    quorum, old_disk, new_disk = world.quorum, ReplicaKey(3, b"o" * 16), ReplicaKey(3, b"n" * 16)
+    now, end = asyncio.get_running_loop().time(), quorum.end_offset
+    assert isinstance(quorum.node.role, Leader)
+    quorum.node.role.replicas = {
+        new_disk: ReplicaProgress(end_offset=end - 1, fetched_at=now, caught_up_at=now - 2),
+        old_disk: ReplicaProgress(end_offset=1, fetched_at=now - 60, caught_up_at=now - 60),
+        ReplicaKey(2, b"t" * 16): ReplicaProgress(),
+    }
+    families = {family.name: dict(family.samples) for family in quorum_families(quorum, world.clock)}
+    records, seconds = families["caudal_quorum_replica_lag_records"], families["caudal_quorum_replica_lag_seconds"]
+    assert records == {("2", "observer"): end, ("3", "observer"): 1}
+    assert seconds["2", "observer"] == math.inf
+    assert 2 <= seconds["3", "observer"] < 60, "the disk that it has now"
+    samples = [family.samples for family in quorum_families(quorum, world.clock) if "lag" in family.name]
+    assert all(len(found) == 2 for found in samples), "Prometheus takes each series once"
 
 
 async def test_a_change_that_a_part_of_the_broker_cannot_apply_is_counted(world: HandlerWorld) -> None:
