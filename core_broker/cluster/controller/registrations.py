@@ -95,9 +95,14 @@ def _check_identity(
     if request.cluster_id != cluster_id:
         text = f"Expected cluster ID {cluster_id}, but got cluster ID {request.cluster_id}"
         raise BrokerError(ErrorCode.INCONSISTENT_CLUSTER_ID, text)
-    # A broker that is stopping leads nothing and is in no ISR: its successor need not wait (KAFKA-19047).
-    is_alive = existing is not None and has_session and not existing.in_controlled_shutdown
-    if existing is not None and is_alive and existing.incarnation_id != request.incarnation_id:
+    if existing is None or existing.incarnation_id == request.incarnation_id:
+        is_alive = False
+    else:
+        # A broker that is stopping leads nothing and is in no ISR: its successor need not wait (KAFKA-19047). Nor if
+        # it knows the epoch of its predecessor, which is written at the end of a clean stop.
+        has_ended = existing.in_controlled_shutdown or request.previous_broker_epoch == existing.epoch
+        is_alive = has_session and not has_ended
+    if is_alive:
         text = f"Another broker is registered with broker id {request.broker_id}, and its session is not over."
         raise BrokerError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, text)
     if request.is_migrating_zk_broker:

@@ -77,6 +77,14 @@ def test_a_second_process_with_the_same_id_is_refused_until_the_session_is_over(
     assert world.register(1) > world.broker(2).epoch
 
 
+def test_a_broker_that_stopped_cleanly_need_not_wait_for_the_end_of_its_session(world: ControllerWorld) -> None:
+    epoch = world.broker(1).epoch
+    assert refusal(world, 1, has_session=True, previous_broker_epoch=epoch - 1) is (
+        ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    )
+    assert world.register(1, has_session=True, previous_broker_epoch=epoch) > epoch
+
+
 def test_the_successor_of_a_stopping_broker_need_not_wait(world: ControllerWorld) -> None:
     world.apply(plan_controlled_shutdown(world.broker(1), world.image, world.settings))
     world.register(1, has_session=True)
