@@ -130,11 +130,12 @@ def cpu_seconds(pid: int) -> float:
 
 
 def family_cpu_seconds(process: psutil.Process) -> float:
-    """Processor time of a process and all that it has started, of those that live."""
+    """Processor time of a process and all that it has started, those that have ended too."""
     total = 0.0
     for member in [process, *process.children(recursive=True)]:
-        with suppress(OSError):
-            total += cpu_seconds(member.pid)
+        with suppress(OSError, psutil.Error):
+            ended = member.cpu_times()
+            total += cpu_seconds(member.pid) + ended.children_user + ended.children_system
     return total
 
 
