@@ -2,10 +2,14 @@
 
 from typing import Final
 
+KRAFT_VERSION: Final = "kraft.version"
+"""Whether voters can change while the quorum runs (KIP-853): 1 if they are records of the metadata log, 0 if they are
+those of `controller.quorum.voters`. No feature record says so; the quorum knows."""
+
 SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
     "eligible.leader.replicas.version": (0, 1),
     "group.version": (0, 1),
-    "kraft.version": (0, 1),
+    KRAFT_VERSION: (0, 1),
     "metadata.version": (7, 30),
     "transaction.version": (0, 2),
 }
@@ -17,5 +21,4 @@ INITIAL_FEATURES: Final[dict[str, int]] = {
     "group.version": 1,
     "transaction.version": 2,
 }
-"""The features of a new cluster: 4.3, KIP-966 elections, KIP-848 groups, KIP-890 transactions. The quorum's voters
-are fixed, so kraft.version stays 0, which means not finalised."""
+"""The features of a new cluster: 4.3, KIP-966 elections, KIP-848 groups, KIP-890 transactions."""

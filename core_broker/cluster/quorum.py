@@ -188,6 +188,11 @@ class MetadataQuorum:
         return self.node.voters
 
     @property
+    def kraft_version(self) -> int:
+        """The finalised level of `kraft.version`."""
+        return self.log.kraft_version
+
+    @property
     def controller_address(self) -> Address | None:
         """Where the leader's controller listener is."""
         endpoint = self._endpoint_of(self.node.leader_id)

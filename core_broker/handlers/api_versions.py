@@ -9,7 +9,7 @@ clients cannot decode them (KAFKA-17011).
 import re
 from typing import Final
 
-from core_broker.cluster.features import SUPPORTED_FEATURES
+from core_broker.cluster.features import KRAFT_VERSION, SUPPORTED_FEATURES
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import api_versions as wire
@@ -37,11 +37,12 @@ def handle(request: wire.ApiVersionsRequest, context: RequestContext) -> wire.Ap
             for name, (first, last) in SUPPORTED_FEATURES.items()
             if first > 0 or not hides_zero
         ]
-        image = context.services.metadata.image
+        quorum = services.metadata
+        finalized = {**quorum.image.features, KRAFT_VERSION: quorum.kraft_version}
         response.finalized_features = [
             wire.FinalizedFeatureKey(name, level, level)
-            for name, level in sorted(image.features.items())
+            for name, level in sorted(finalized.items())
             if name in SUPPORTED_FEATURES and level > 0
         ]
-        response.finalized_features_epoch = max(context.services.metadata.high_watermark - 1, 0)
+        response.finalized_features_epoch = max(quorum.high_watermark - 1, 0)
     return response

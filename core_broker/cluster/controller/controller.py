@@ -483,7 +483,7 @@ class Controller:
 
     async def update_feature(self, name: str, level: int, *, validate_only: bool = False) -> None:
         """Finalise a feature at a level; 0 removes it. Raises BrokerError."""
-        records = plan_feature_update(name, level, self._pending())
+        records = plan_feature_update(name, level, self._pending(), kraft_version=self._quorum.kraft_version)
         if not validate_only:
             await self._commit(records)
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from core_broker.cluster.controller.elections import plan_end_of_elr
 from core_broker.cluster.controller.transitions import ELR_FEATURE
-from core_broker.cluster.features import SUPPORTED_FEATURES
+from core_broker.cluster.features import KRAFT_VERSION, SUPPORTED_FEATURES
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
@@ -16,18 +16,19 @@ _NEW_RECORDS_SINCE: Final = (7, 8, 11, 13, 14, 15, 17, 23, 30)
 _NEEDED_METADATA_VERSION: Final = {
     ELR_FEATURE: 23,
     "group.version": 22,
-    "kraft.version": 21,
     "transaction.version": 24,
 }
 
 
-def plan_feature_update(name: str, level: int, image: MetadataImage) -> list[Message]:
+def plan_feature_update(name: str, level: int, image: MetadataImage, *, kraft_version: int) -> list[Message]:
     """Finalise a feature at a level; 0 removes it. Raises BrokerError."""
+    if name == KRAFT_VERSION and level != kraft_version:
+        raise _invalid(f"{name}={level}: the level is {kraft_version} since the quorum was formed, and cannot change")
     low, high = SUPPORTED_FEATURES.get(name, (0, -1))
     if not low <= level <= high:
         allowed = f"levels {low} to {high}" if name in SUPPORTED_FEATURES else "no such feature"
         raise _invalid(f"{name}={level}: this broker supports {allowed}")
-    if image.features.get(name, 0) == level:
+    if name == KRAFT_VERSION or image.features.get(name, 0) == level:
         return []
     _check_brokers(name, level, image)
     _check_metadata_version(name, level, image)

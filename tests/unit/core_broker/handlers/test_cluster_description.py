@@ -12,6 +12,7 @@ from core_broker.protocol.messages import (
     list_partition_reassignments,
     update_features,
 )
+from core_broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from core_broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from core_broker.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -29,6 +30,12 @@ async def test_the_cluster_is_described_in_every_version(world: HandlerWorld, ve
     assert response.cluster_authorized_operations == 8096
     (broker,) = response.brokers
     assert (broker.broker_id, broker.host, broker.port, broker.rack) == (1, "192.0.2.1", 9092, "rack-a")
+
+
+async def test_a_quorum_whose_voters_can_change_has_kraft_version_1(world: HandlerWorld) -> None:
+    request = ApiVersionsRequest("test", "1.0")
+    response = await world.call(request, ApiVersionsResponse, 4)
+    assert {feature.name: feature.max_version_level for feature in response.finalized_features}["kraft.version"] == 1
 
 
 async def test_fenced_brokers_are_described_to_who_asks(world: HandlerWorld) -> None:

@@ -23,16 +23,16 @@ def world() -> ControllerWorld:
 
 def refusal(world: ControllerWorld, name: str, level: int) -> BrokerError:
     with pytest.raises(BrokerError) as refused:
-        plan_feature_update(name, level, world.image)
+        plan_feature_update(name, level, world.image, kraft_version=1)
     assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
     return refused.value
 
 
 def test_a_level_must_be_supported_by_every_registered_broker_even_a_fenced_one(world: ControllerWorld) -> None:
-    assert plan_feature_update("transaction.version", 1, world.image)
+    assert plan_feature_update("transaction.version", 1, world.image, kraft_version=1)
     world.register(2, features=NARROW)
     assert "broker 2 supports levels 2 to 2" in refusal(world, "transaction.version", 1).message
-    assert plan_feature_update("transaction.version", 2, world.image) == []
+    assert plan_feature_update("transaction.version", 2, world.image, kraft_version=1) == []
 
 
 def test_metadata_version_does_not_go_below_records_that_may_exist(world: ControllerWorld) -> None:
@@ -44,6 +44,14 @@ def test_an_unknown_level_is_refused(world: ControllerWorld, name: str, level: i
     refusal(world, name, level)
 
 
+@pytest.mark.parametrize("finalized", [0, 1])
+def test_kraft_version_stays_as_the_quorum_was_formed(world: ControllerWorld, finalized: int) -> None:
+    assert plan_feature_update("kraft.version", finalized, world.image, kraft_version=finalized) == []
+    with pytest.raises(BrokerError) as refused:
+        plan_feature_update("kraft.version", 1 - finalized, world.image, kraft_version=finalized)
+    assert f"the level is {finalized}" in refused.value.message
+
+
 def test_switching_elr_off_makes_eligible_replicas_members_where_the_isr_is_empty(world: ControllerWorld) -> None:
     world.start(2)
     world.create([1, 2], min_insync_replicas="2")
@@ -51,7 +59,7 @@ def test_switching_elr_off_makes_eligible_replicas_members_where_the_isr_is_empt
     assert (world.partition.isr, world.partition.elr) == ((1,), (2,))
     world.fence(1)
     assert (world.partition.isr, world.partition.elr) == ((), (1, 2))
-    world.apply(plan_feature_update(ELR_FEATURE, 0, world.image))
+    world.apply(plan_feature_update(ELR_FEATURE, 0, world.image, kraft_version=1))
     assert (world.partition.isr, world.partition.elr, world.partition.last_known_elr) == ((1, 2), (), ())
     world.unfence(2)
     assert world.partition.leader_id == 2
