@@ -12,10 +12,15 @@ SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 KAFKA_CONNECT := 4.1.0
 KAFKA_TOOLS := 4.3.0
+KAFKA := 4.3.0
+# The conformance tests that any broker has to pass: not those that start brokers of their own, or need none.
+ON_BROKERS := $(filter-out $(addprefix tests/conformance/test_,connect_%.py every_version.py java_clients.py kafka_%.py \
+	proxy_openapi.py registry_agreement.py registry_clients.py registry_serializers.py three_brokers.py), \
+	$(wildcard tests/conformance/test_*.py))
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check simulate test test-unit test-all test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
+.PHONY: help setup check simulate test test-unit test-all test-cluster test-kafka test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -54,6 +59,14 @@ test-unit: setup ## Run the unit tests that start no processes (under three minu
 
 test-all: $(CLASSES) ## Run all tests, the slow ones too
 	$(BIN)/python -m pytest $(SPREAD) -m "not bench"
+
+test-cluster: setup ## Run the conformance tests against three brokers
+	CAUDAL_NODES=3 $(BIN)/python -m pytest $(ON_BROKERS)
+
+test-kafka: setup ## Run the conformance tests against three brokers of Apache Kafka (fetches it with Maven)
+	mvn -q -B -f tests/support/java/kafka.xml -Dkafka.version=$(KAFKA) dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/kafka
+	KAFKA_JARS=$(CURDIR)/$(VENV)/java/kafka KAFKA_NODES=3 $(BIN)/python -m pytest $(ON_BROKERS)
 
 SEEDS ?= 1000
 FIRST ?= 0

@@ -14,10 +14,11 @@ from core_broker.protocol.messages.produce import (
 )
 from core_broker.protocol.records import Record, build_batch
 from core_broker.service.clock import SystemClock
-from tests.support.admin import create_topic, eventually
+from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import Client, Sent
+from tests.support.routing import leader_of
 from tests.support.wire import WireConnection, frame
 
 PRODUCE_VERSION = 9
@@ -82,7 +83,7 @@ class RawProducer:
 
 def test_a_duplicate_batch_is_answered_with_its_original_offset(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
-    with WireConnection(broker.bootstrap) as connection:
+    with WireConnection(leader_of(broker.bootstrap, name)) as connection:
         producer = RawProducer(connection, name)
         first = [producer.send(sequence * 2, 2) for sequence in range(5)]
         again = [producer.send(sequence * 2, 2) for sequence in range(5)]
@@ -94,7 +95,7 @@ def test_a_duplicate_batch_is_answered_with_its_original_offset(broker: BrokerPr
 
 def test_a_gap_in_the_sequence_is_refused(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
-    with WireConnection(broker.bootstrap) as connection:
+    with WireConnection(leader_of(broker.bootstrap, name)) as connection:
         producer = RawProducer(connection, name)
         assert producer.send(0).error_code == 0
         assert producer.send(2).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -103,7 +104,7 @@ def test_a_gap_in_the_sequence_is_refused(broker: BrokerProcess, name: str) -> N
 
 def test_an_older_epoch_is_refused(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
-    with WireConnection(broker.bootstrap) as connection:
+    with WireConnection(leader_of(broker.bootstrap, name)) as connection:
         producer = RawProducer(connection, name)
         assert producer.send(0, epoch=3).error_code == 0
         assert producer.send(1, epoch=2).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
@@ -111,7 +112,7 @@ def test_an_older_epoch_is_refused(broker: BrokerProcess, name: str) -> None:
 
 def test_a_new_epoch_begins_at_sequence_0(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
-    with WireConnection(broker.bootstrap) as connection:
+    with WireConnection(leader_of(broker.bootstrap, name)) as connection:
         producer = RawProducer(connection, name)
         assert producer.send(0).error_code == 0
         assert producer.send(1, epoch=1).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -120,9 +121,9 @@ def test_a_new_epoch_begins_at_sequence_0(broker: BrokerProcess, name: str) -> N
 
 def test_acks_0_is_not_answered_and_an_error_closes_the_connection(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
-    with WireConnection(broker.bootstrap) as connection:
+    with WireConnection(leader_of(broker.bootstrap, name)) as connection:
         producer = RawProducer(connection, name)
-        eventually(lambda: producer.send(0).error_code, lambda code: code == 0)
+        assert producer.send(0).error_code == 0
         connection.send(frame(producer.request(1, acks=0), PRODUCE_VERSION, correlation_id=500))
         connection.send(frame(producer.request(2, acks=-1), PRODUCE_VERSION, correlation_id=501))
         assert connection.receive()[:4] == (501).to_bytes(4)
@@ -133,7 +134,7 @@ def test_acks_0_is_not_answered_and_an_error_closes_the_connection(broker: Broke
 
 def test_acks_other_than_0_1_and_all_are_refused(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
-    with WireConnection(broker.bootstrap) as connection:
+    with WireConnection(leader_of(broker.bootstrap, name)) as connection:
         producer = RawProducer(connection, name)
         answer = connection.request(producer.request(0, acks=2), PRODUCE_VERSION, ProduceResponse)
         assert answer.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_REQUIRED_ACKS

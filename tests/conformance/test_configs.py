@@ -15,6 +15,7 @@ from kafka.admin import ConfigResourceType as PureConfigResourceType
 from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.model import TIMEOUT_S
+from tests.support.patience import eventually_async
 
 BROKER_WIDE = {ConfigSource.STATIC_BROKER_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
 DEFAULTS = {
@@ -63,8 +64,9 @@ def alter(broker: BrokerProcess, resource: ConfigResource) -> None:
     done.result(TIMEOUT_S)
 
 
-def value_of(broker: BrokerProcess, name: str, key: str) -> str:
-    return describe(broker, topic(name))[key].value or ""
+def await_value(broker: BrokerProcess, name: str, key: str, expected: str) -> None:
+    """Whichever broker is asked knows of a change in a moment."""
+    eventually(lambda: describe(broker, topic(name))[key].value, lambda value: value == expected)
 
 
 @pytest.fixture(scope="module")
@@ -91,19 +93,19 @@ def test_configs_given_at_creation_are_kept(broker: BrokerProcess, name: str) ->
 def test_configs_are_altered_one_by_one(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name, configs={"retention.ms": "1000"})
     alter(broker, topic(name, change("segment.ms", "5000"), change("max.message.bytes", "2000000")))
-    assert value_of(broker, name, "retention.ms") == "1000"
-    assert value_of(broker, name, "segment.ms") == "5000"
+    await_value(broker, name, "retention.ms", "1000")
+    await_value(broker, name, "segment.ms", "5000")
     alter(broker, topic(name, change("segment.ms", None, AlterConfigOpType.DELETE)))
-    assert value_of(broker, name, "segment.ms") == DEFAULTS["segment.ms"]
-    assert value_of(broker, name, "max.message.bytes") == "2000000"
+    await_value(broker, name, "segment.ms", DEFAULTS["segment.ms"])
+    await_value(broker, name, "max.message.bytes", "2000000")
 
 
 def test_lists_can_be_appended_to_and_subtracted_from(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     alter(broker, topic(name, change("cleanup.policy", "compact", AlterConfigOpType.APPEND)))
-    assert set(value_of(broker, name, "cleanup.policy").split(",")) == {"compact", "delete"}
+    await_value(broker, name, "cleanup.policy", "delete,compact")
     alter(broker, topic(name, change("cleanup.policy", "delete", AlterConfigOpType.SUBTRACT)))
-    assert value_of(broker, name, "cleanup.policy") == "compact"
+    await_value(broker, name, "cleanup.policy", "compact")
 
 
 @pytest.mark.parametrize(
@@ -138,12 +140,17 @@ def test_the_older_alter_replaces_everything(broker: BrokerProcess, name: str) -
     with pytest.warns(DeprecationWarning, match="alter_configs"):
         (done,) = admin_client(broker).alter_configs([resource]).values()
     done.result(TIMEOUT_S)
-    assert value_of(broker, name, "retention.ms") == "3000"
-    assert value_of(broker, name, "segment.ms") == DEFAULTS["segment.ms"]
+    await_value(broker, name, "retention.ms", "3000")
+    await_value(broker, name, "segment.ms", DEFAULTS["segment.ms"])
 
 
 def test_aiokafka_alters_and_describes(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
+
+    async def described(admin: AIOKafkaAdminClient) -> str:
+        (answer,) = await admin.describe_configs([AioConfigResource(AioConfigResourceType.TOPIC, name)])
+        value: str = {entry[0]: entry[1] for entry in answer.resources[0][4]}["retention.ms"]
+        return value
 
     async def run() -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
@@ -151,14 +158,12 @@ def test_aiokafka_alters_and_describes(broker: BrokerProcess, name: str) -> None
         try:
             changed = AioConfigResource(AioConfigResourceType.TOPIC, name, configs={"retention.ms": "777"})
             await admin.alter_configs([changed])
-            (answer,) = await admin.describe_configs([AioConfigResource(AioConfigResourceType.TOPIC, name)])
-            entries = {entry[0]: entry[1] for entry in answer.resources[0][4]}
-            assert entries["retention.ms"] == "777"
+            await eventually_async(lambda: described(admin), lambda value: value == "777")
         finally:
             await admin.close()
 
     asyncio.run(run())
-    assert value_of(broker, name, "retention.ms") == "777"
+    await_value(broker, name, "retention.ms", "777")
 
 
 def test_kafka_python_alters_and_describes(broker: BrokerProcess, name: str) -> None:
@@ -166,10 +171,11 @@ def test_kafka_python_alters_and_describes(broker: BrokerProcess, name: str) -> 
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
     try:
         admin.alter_configs([PureConfigResource(PureConfigResourceType.TOPIC, name, {"retention.ms": "888"})])
-        assert "888" in str(admin.describe_configs([PureConfigResource(PureConfigResourceType.TOPIC, name)]))
+        resource = PureConfigResource(PureConfigResourceType.TOPIC, name)
+        eventually(lambda: "888" in str(admin.describe_configs([resource])))
     finally:
         admin.close()
-    assert value_of(broker, name, "retention.ms") == "888"
+    await_value(broker, name, "retention.ms", "888")
 
 
 def test_the_broker_describes_its_own_configs(broker: BrokerProcess) -> None:

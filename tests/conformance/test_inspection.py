@@ -30,6 +30,7 @@ from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import TIMEOUT_S, Sent
+from tests.support.routing import leader_of
 from tests.support.wire import WireConnection
 
 
@@ -44,8 +45,8 @@ def test_log_dirs_tell_the_size_of_each_partition(broker: BrokerProcess, name: s
     create_topic(broker, name, partitions=2)
     ConfluentClient().produce(broker.bootstrap, name, [Sent(value=b"x" * 1000, partition=0)])
     told = str(admin.describe_log_dirs())
-    assert str(broker.data) in told
-    assert name in told
+    assert all(str(node.data) in told for node in broker.nodes)
+    assert told.count(name) == len(broker.nodes)
 
 
 def test_a_partition_moves_only_to_a_folder_of_the_broker(
@@ -119,7 +120,7 @@ def test_the_end_of_a_leader_epoch_is_told(broker: BrokerProcess, name: str) -> 
     request = OffsetForLeaderEpochRequest(
         replica_id=-1, topics=[OffsetForLeaderTopic(topic=name, partitions=[partition])]
     )
-    with WireConnection(broker.bootstrap) as connection:
+    with WireConnection(leader_of(broker.bootstrap, name)) as connection:
         answer = connection.request(request, 4, OffsetForLeaderEpochResponse)
     (found,) = answer.topics[0].partitions
     assert (found.error_code, found.leader_epoch, found.end_offset) == (0, 0, 3)

@@ -1,6 +1,8 @@
 """Transactions of version 2 (KIP-890), as the newest Java clients speak them, and what protects the older ones."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Self
 
 import pytest
 
@@ -11,7 +13,6 @@ from core_broker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from core_broker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from core_broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from core_broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from core_broker.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -36,8 +37,10 @@ from core_broker.service.clock import SystemClock
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import read_to_end
+from tests.support.routing import GROUP, TRANSACTION, coordinator_of, leader_of
 from tests.support.wire import WireConnection
 
+PARTITIONS = 3
 FENCED = {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}
 RETRY = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -48,23 +51,31 @@ RETRY = {
 
 
 class Transactor:
-    """A transactional producer, request by request."""
+    """A transactional producer, request by request; topic, transactional id and group have the same name."""
 
-    def __init__(self, connection: WireConnection, name: str) -> None:
-        self.connection = connection
+    def __init__(self, bootstrap: str, name: str) -> None:
         self.name = name
         self.producer_id, self.epoch = -1, -1
         self.sequences: dict[int, int] = {}
+        self._bootstrap = bootstrap
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.coordinator = self._connect(coordinator_of(self._bootstrap, self.name, TRANSACTION))
+        self.group_coordinator = self._connect(coordinator_of(self._bootstrap, self.name, GROUP))
+        self.leaders = [self._connect(leader_of(self._bootstrap, self.name, number)) for number in range(PARTITIONS)]
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._open.close()
+
+    def _connect(self, address: str) -> WireConnection:
+        return self._open.enter_context(WireConnection(address))
 
     def init(self) -> None:
-        """Find the coordinator, take an id, and bump its epoch when there is one."""
-        request = FindCoordinatorRequest(key_type=1, coordinator_keys=[self.name])
-        eventually(
-            lambda: self.connection.request(request, 6, FindCoordinatorResponse).coordinators[0].error_code,
-            lambda code: code == 0,
-        )
+        """Take an id, and bump its epoch when there is one."""
         answer = eventually(
-            lambda: self.connection.request(
+            lambda: self.coordinator.request(
                 InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=60_000),
                 5,
                 InitProducerIdResponse,
@@ -92,7 +103,7 @@ class Transactor:
             name=self.name, partition_data=[PartitionProduceData(index=partition, records=bytes(batch))]
         )
         request = ProduceRequest(transactional_id=self.name, acks=-1, timeout_ms=5_000, topic_data=[data])
-        answer = self.connection.request(request, version, ProduceResponse)
+        answer = self.leaders[partition].request(request, version, ProduceResponse)
         code = answer.responses[0].partition_responses[0].error_code
         if code == 0:
             self.sequences[partition] = self.sequences.get(partition, 0) + 1
@@ -111,7 +122,7 @@ class Transactor:
             committed=commit,
         )
         return eventually(
-            lambda: self.connection.request(request, version, EndTxnResponse),
+            lambda: self.coordinator.request(request, version, EndTxnResponse),
             lambda answer: answer.error_code not in RETRY,
         )
 
@@ -124,9 +135,8 @@ class Transactor:
 
 @pytest.fixture
 def transactor(broker: BrokerProcess, name: str) -> Iterator[Transactor]:
-    create_topic(broker, name, partitions=3)
-    with WireConnection(broker.bootstrap) as connection:
-        found = Transactor(connection, name)
+    create_topic(broker, name, partitions=PARTITIONS)
+    with Transactor(broker.bootstrap, name) as found:
         found.init()
         yield found
 
@@ -136,7 +146,7 @@ def committed(broker: BrokerProcess, topic: str) -> list[bytes]:
 
 
 def test_partitions_join_a_transaction_by_being_written_to(broker: BrokerProcess, transactor: Transactor) -> None:
-    for partition in range(3):
+    for partition in range(PARTITIONS):
         transactor.produce_soon(b"%d" % partition, partition=partition)
     transactor.end_and_go_on(commit=True)
     eventually(lambda: committed(broker, transactor.name), lambda values: values == [b"0", b"1", b"2"])
@@ -186,8 +196,7 @@ def test_an_end_that_is_sent_twice_is_answered_twice(broker: BrokerProcess, tran
 
 def test_a_new_producer_fences_the_old_one(broker: BrokerProcess, transactor: Transactor) -> None:
     transactor.produce_soon(b"zombie")
-    with WireConnection(broker.bootstrap) as connection:
-        successor = Transactor(connection, transactor.name)
+    with Transactor(broker.bootstrap, transactor.name) as successor:
         successor.init()
         assert successor.producer_id == transactor.producer_id
         assert successor.epoch > transactor.epoch
@@ -210,11 +219,6 @@ def test_offsets_join_a_transaction_by_being_committed_in_it(broker: BrokerProce
 
 
 def commit_offset(transactor: Transactor, offset: int) -> int:
-    find = FindCoordinatorRequest(key_type=0, coordinator_keys=[transactor.name])
-    eventually(
-        lambda: transactor.connection.request(find, 6, FindCoordinatorResponse).coordinators[0].error_code,
-        lambda code: code == 0,
-    )
     partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
     request = TxnOffsetCommitRequest(
         transactional_id=transactor.name,
@@ -224,7 +228,9 @@ def commit_offset(transactor: Transactor, offset: int) -> int:
         topics=[TxnOffsetCommitRequestTopic(name=transactor.name, partitions=[partition])],
     )
     return eventually(
-        lambda: transactor.connection.request(request, 5, TxnOffsetCommitResponse).topics[0].partitions[0].error_code,
+        lambda: (
+            transactor.group_coordinator.request(request, 5, TxnOffsetCommitResponse).topics[0].partitions[0].error_code
+        ),
         lambda code: code not in RETRY,
     )
 
@@ -234,7 +240,7 @@ def fetch_offset(transactor: Transactor) -> tuple[int, int]:
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=transactor.name, topics=topics)], require_stable=True
     )
-    (group,) = transactor.connection.request(request, 9, OffsetFetchResponse).groups
+    (group,) = transactor.group_coordinator.request(request, 9, OffsetFetchResponse).groups
     (partition,) = group.topics[0].partitions
     return partition.error_code, partition.committed_offset
 
@@ -250,7 +256,7 @@ def test_an_older_client_must_add_a_partition_before_it_writes(broker: BrokerPro
         v3_and_below_producer_epoch=transactor.epoch,
         v3_and_below_topics=[AddPartitionsToTxnTopic(name=transactor.name, partitions=[0])],
     )
-    answer = transactor.connection.request(request, 0, AddPartitionsToTxnResponse)
+    answer = transactor.coordinator.request(request, 0, AddPartitionsToTxnResponse)
     codes = [p.partition_error_code for t in answer.results_by_topic_v3_and_below for p in t.results_by_partition]
     assert codes == [0]
     assert transactor.produce(b"announced", version=9) == 0

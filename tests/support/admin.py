@@ -1,17 +1,16 @@
 """Topics and their configs, as tests set them up."""
 
-import time
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support.broker import BrokerProcess
+from tests.support.patience import eventually
+from tests.support.routing import await_topic
 
-T = TypeVar("T")
-
+__all__ = ["admin_client", "create_topic", "eventually"]
 
 _clients: WeakKeyDictionary[BrokerProcess, AdminClient] = WeakKeyDictionary()
 
@@ -29,19 +28,8 @@ def admin_client(broker: BrokerProcess) -> AdminClient:
 def create_topic(
     broker: BrokerProcess, topic: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None
 ) -> None:
-    """Create a topic."""
-    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(configs or {}))
+    """Create a topic with as many replicas as the cluster makes by default; every broker knows it on return."""
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=-1, config=dict(configs or {}))
     admin_client(broker).create_topics([new])[topic].result(30)
-
-
-def eventually(
-    ask: Callable[[], T], accept: Callable[[T], bool] = bool, *, timeout_s: float = 60.0, pause_s: float = 0.05
-) -> T:
-    """Ask again until the answer is accepted; fails with the last answer when time is up."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        answer = ask()
-        if accept(answer):
-            return answer
-        assert time.monotonic() < deadline, f"still {answer!r} after {timeout_s} s"
-        time.sleep(pause_s)
+    if len(broker.nodes) > 1:
+        await_topic([node.address for node in broker.nodes], topic, partitions)

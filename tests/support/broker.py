@@ -1,7 +1,7 @@
 """A broker as its users meet it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,18 +32,30 @@ FAST_SETTINGS: Final[Mapping[str, str]] = {
 
 
 class BrokerProcess(ServiceProcess):
-    """One broker process with its own data directory."""
+    """One broker process with its own data directory; a subclass may have others beside it, as one cluster."""
 
     ready = re.compile(rb"ready:?.*?PLAINTEXT://([\w.\[\]:-]+:\d+)")
 
     def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(directory, settings={**FAST_SETTINGS, **(settings or {})})
         self.data = directory / "data"
+        self.node_id = 1
+
+    @property
+    def nodes(self) -> Sequence["BrokerProcess"]:
+        """Every broker of the cluster, this one first."""
+        return [self]
 
     @property
     def bootstrap(self) -> str:
-        """Where clients connect to."""
-        return self.address
+        """Where clients connect to: every broker."""
+        return ",".join(node.address for node in self.nodes)
+
+    def stored_bytes(self, topic: str, partition: int = 0) -> int:
+        """The size of a partition's segments, of its largest replica."""
+        return max(
+            sum(path.stat().st_size for path in node.data.rglob(f"{topic}-{partition}/*.log")) for node in self.nodes
+        )
 
     @override
     def _command(self) -> list[str]:

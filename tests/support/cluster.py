@@ -8,14 +8,16 @@ import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
 from typing_extensions import override
 
-from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
-from tests.support.service import run_module
+from tests.support.patience import eventually
+from tests.support.routing import live_brokers
+from tests.support.service import READY_TIMEOUT_S, run_module
 
 CAUDAL_NODES: Final = int(os.environ.get("CAUDAL_NODES", "1"))
 
@@ -101,43 +103,58 @@ class BrokerCluster:
         eventually(lambda: all("is a voter of the metadata quorum" in node.log_text() for node in joined))
 
 
+def replicated(brokers: int) -> dict[str, str]:
+    """Settings with which every topic has a replica on every broker."""
+    return {
+        "default.replication.factor": str(brokers),
+        "offsets.topic.replication.factor": str(brokers),
+        "transaction.state.log.replication.factor": str(brokers),
+        "transaction.state.log.min.isr": str(min(brokers, 2)),
+    }
+
+
 class ClusterProcess(ClusterNode):
     """The first broker of a cluster, and others that live and die with it, behind the handle of a single broker."""
 
-    def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
-        wanted = {
-            "offsets.topic.replication.factor": str(CAUDAL_NODES),
-            "transaction.state.log.replication.factor": str(CAUDAL_NODES),
-            "controller.quorum.auto.join.enable": "true",
-            **(settings or {}),
-        }
+    def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None, size: int = CAUDAL_NODES) -> None:
+        wanted = {**replicated(size), "controller.quorum.auto.join.enable": "true", **(settings or {})}
         super().__init__(directory, node_id=1, settings=wanted)
         self._others = [
-            ClusterNode(directory / f"node-{number}", node_id=number, settings=wanted)
-            for number in range(2, CAUDAL_NODES + 1)
+            ClusterNode(directory / f"node-{number}", node_id=number, settings=wanted) for number in range(2, size + 1)
         ]
         for node in self._others:
             node.settings["controller.quorum.bootstrap.servers"] = f"127.0.0.1:{self.controller_port}"
 
     @property
     @override
-    def bootstrap(self) -> str:
-        return ",".join([self.address, *(node.address for node in self._others)])
+    def nodes(self) -> Sequence[ClusterNode]:
+        return [self, *self._others]
 
     @override
     def start(self) -> Self:
-        with ThreadPoolExecutor(CAUDAL_NODES) as threads:
+        with ThreadPoolExecutor(len(self._others)) as threads:
             others = [threads.submit(node.start) for node in self._others if not node.is_running]
             super().start()
             for other in others:
                 other.result()
+        wait_until_formed(self)
         return self
 
     @override
     def _end(self, how: signal.Signals) -> None:
         super()._end(how)
         for node in self._others:
-            node.kill()
+            node.kill()  # a controlled shutdown would need a quorum
+
+
+def wait_until_formed(cluster: BrokerProcess) -> None:
+    """Return once every broker of a cluster lists all of them."""
+    for node in cluster.nodes:
+        eventually(partial(_knows, node, len(cluster.nodes)), timeout_s=READY_TIMEOUT_S)
+
+
+def _knows(node: BrokerProcess, brokers: int) -> bool:
+    return node.is_running and len(live_brokers(node.address)) == brokers
 
 
 def free_port() -> int:

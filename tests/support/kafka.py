@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Self
@@ -18,12 +18,14 @@ from typing import Final, Self
 from typing_extensions import override
 
 from tests.support.broker import BrokerProcess
-from tests.support.cluster import CAUDAL_NODES, ClusterProcess
+from tests.support.cluster import CAUDAL_NODES, ClusterProcess, free_port, replicated, wait_until_formed
 from tests.support.service import READY_TIMEOUT_S, ServiceFailed
 
 KAFKA_JARS: Final = os.environ.get("KAFKA_JARS")
 KAFKA_NODES: Final = int(os.environ.get("KAFKA_NODES", "1"))
 _OUR_OWN: Final = {"metrics.listener"}
+_SMALL: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""For tests, whose nodes live for minutes: little memory, and compiled quickly rather than well."""
 _CLUSTER_ID: Final = "MkU3OEVBNTcwNTJENDM2Qk"
 
 
@@ -37,11 +39,19 @@ def start_class() -> type[BrokerProcess]:
 class KafkaNode(BrokerProcess):
     """One Kafka node, broker and controller in one."""
 
-    def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None, node_id: int = 1) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        node_id: int = 1,
+        java_options: Sequence[str] = ("-Xmx700m",),
+    ) -> None:
         super().__init__(directory, settings=settings)
         self.node_id = node_id
-        self._port = _free_port()
-        self._controller_port = _free_port()
+        self._java_options = java_options
+        self._port = free_port()
+        self._controller_port = free_port()
         self.voters = self.voter
 
     @property
@@ -53,7 +63,7 @@ class KafkaNode(BrokerProcess):
     def _command(self) -> list[str]:
         properties = self.directory / "server.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
-        java = ["java", "-Xmx700m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", f"{KAFKA_JARS}/*"]
+        java = ["java", *self._java_options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", f"{KAFKA_JARS}/*"]
         if not (self.data / "meta.properties").exists():
             format_command = [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(properties)]
             subprocess.run(format_command, check=True, capture_output=True)
@@ -90,35 +100,32 @@ class KafkaProcess(KafkaNode):
     """Kafka: one node, and others that live and die with it where a cluster is wanted."""
 
     def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
-        super().__init__(directory, settings=settings)
+        wanted = {**replicated(KAFKA_NODES), **(settings or {})}
+        super().__init__(directory, settings=wanted, java_options=_SMALL)
         self._others = [
-            KafkaNode(directory / f"node-{number}", settings=settings, node_id=number)
+            KafkaNode(directory / f"node-{number}", settings=wanted, node_id=number, java_options=_SMALL)
             for number in range(2, KAFKA_NODES + 1)
         ]
-        nodes = [self, *self._others]
-        for node in nodes:
-            node.voters = ",".join(each.voter for each in nodes)
+        for node in [self, *self._others]:
+            node.voters = ",".join(each.voter for each in [self, *self._others])
 
     @property
     @override
-    def bootstrap(self) -> str:
-        return ",".join([self.address, *(node.address for node in self._others)])
+    def nodes(self) -> Sequence[BrokerProcess]:
+        return [self, *self._others]
 
     @override
     def start(self) -> Self:
         with ThreadPoolExecutor(KAFKA_NODES) as threads:
-            list(threads.map(lambda node: node.start(), self._others))
-        return super().start()
+            others = [threads.submit(node.start) for node in self._others if not node.is_running]
+            super().start()
+            for other in others:
+                other.result()
+        wait_until_formed(self)
+        return self
 
     @override
     def _end(self, how: signal.Signals) -> None:
         super()._end(how)
         for node in self._others:
             node.kill()  # alone they would wait for a quorum
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -53,7 +53,9 @@ class AioClient:
             await consumer.start()
             try:
                 await consumer._client.add_topic(topic)  # partitions_for_topic() knows only topics asked for before
-                partitions = consumer.partitions_for_topic(topic)
+                async with asyncio.timeout(TIMEOUT_S):
+                    while not (partitions := consumer.partitions_for_topic(topic)):
+                        await consumer._client.force_metadata_update()
                 consumer.assign([TopicPartition(topic, number) for number in sorted(partitions)])
                 await consumer.seek_to_beginning()
                 return await poll_records(consumer, count)

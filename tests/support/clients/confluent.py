@@ -7,6 +7,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
+from tests.support.patience import eventually
 
 
 class ConfluentClient:
@@ -42,7 +43,7 @@ class ConfluentClient:
         """Read from the beginning of every partition."""
         consumer = Consumer(consumer_config(bootstrap, f"unused-{topic}", **{"isolation.level": isolation}))
         try:
-            partitions = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
+            partitions = await_partitions(consumer, topic)
             consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
             return poll_records(consumer, count)
         finally:
@@ -108,12 +109,18 @@ def send_all(producer: Producer, topic: str, records: Sequence[Sent]) -> None:
         raise KafkaException(failures[0])
 
 
+def await_partitions(consumer: Consumer, topic: str) -> list[int]:
+    """The partitions of a topic; of a new one, a broker may hear a moment later than the one that was written to."""
+    return eventually(
+        lambda: list(consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions), timeout_s=TIMEOUT_S
+    )
+
+
 def read_to_end(bootstrap: str, topic: str, *, isolation: str = "read_uncommitted") -> list[Received]:
     """All records that stand in a topic now, however many compaction or transactions have left."""
     consumer = Consumer(consumer_config(bootstrap, f"unused-{topic}", **{"isolation.level": isolation}))
     try:
-        numbers = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
-        partitions = [TopicPartition(topic, number) for number in numbers]
+        partitions = [TopicPartition(topic, number) for number in await_partitions(consumer, topic)]
         ends = {p.partition: consumer.get_watermark_offsets(p, timeout=TIMEOUT_S) for p in partitions}
         consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ends.items()])
         return _read_until(consumer, {number: end for number, (start, end) in ends.items() if end > start})

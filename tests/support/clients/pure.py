@@ -10,6 +10,7 @@ import kafka.codec
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
+from tests.support.patience import eventually
 
 _CODECS = {
     "none": True,
@@ -51,7 +52,7 @@ class PureClient:
         """Read from the beginning of every partition."""
         consumer = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation, auto_offset_reset="earliest")
         with kept_awake(consumer):
-            partitions = consumer.partitions_for_topic(topic)
+            partitions = eventually(lambda: consumer.partitions_for_topic(topic), timeout_s=TIMEOUT_S)
             consumer.assign([TopicPartition(topic, number) for number in sorted(partitions)])
             consumer.seek_to_beginning()
             return poll_records(consumer, count)
