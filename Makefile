@@ -85,7 +85,7 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/tools
 	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect \
 		CAUDAL_KAFKA_TOOLS=$(CURDIR)/$(VENV)/java/tools $(BIN)/python -m pytest tests/conformance/test_java_clients.py \
-		tests/conformance/test_connect_real.py tests/conformance/test_kafka_tools.py
+		tests/conformance/test_connect_real.py tests/conformance/test_kafka_*tools.py
 
 test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
 	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)

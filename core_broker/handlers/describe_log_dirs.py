@@ -1,7 +1,7 @@
 """DescribeLogDirs, key 35, versions 1-5: the log directories, their disk space, and the size of each partition.
 
-Supported: selected partitions, or (null) all. The lag is 0, because the log here is the leader's; the lag of a copy
-being moved to another directory (is_future_key) says how much it is behind.
+Supported: selected partitions, or (null) all. The lag is how far a log is behind its own high watermark, as in Kafka,
+and so always 0; that of a copy being moved to another directory (is_future_key) says how much it is behind.
 Ignored: nothing.
 
 Versions: 2 flexible; 3 top-level error; 4 total and usable bytes (KIP-827); 5 cordoned directories, of which there are

@@ -5,8 +5,6 @@ They need Java and the jar of the tools with all it needs, in one folder: `make 
 
 import json
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,17 +16,11 @@ from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, read_to_end
 from tests.support.clients.model import TIMEOUT_S, Sent
 from tests.support.cluster import BrokerCluster
+from tests.support.java_tools import RUN_TIMEOUT_S, needs_tools, run_tool
 
-JARS = os.environ.get("CAUDAL_KAFKA_TOOLS")
-REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-RUN_TIMEOUT_S = 120
+REASSIGN = "reassign.ReassignPartitionsCommand"
 
-pytestmark = [
-    pytest.mark.skipif(JARS is None, reason="CAUDAL_KAFKA_TOOLS names no folder of jars: see `make test-java`"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="the command java is not installed"),
-    pytest.mark.timeout(6 * RUN_TIMEOUT_S),
-    pytest.mark.xdist_group("java"),
-]
+pytestmark = needs_tools
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +37,6 @@ def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerCl
     settings = {"replica.fetch.max.bytes": "100000"}
     with BrokerCluster(tmp_path_factory.mktemp("cluster"), settings=settings) as cluster:
         yield cluster
-
-
-def run_tool(broker: BrokerProcess | BrokerCluster, tool: str, *arguments: str) -> str:
-    """Run a tool to its end; returns what it wrote, and fails when the tool did."""
-    java = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*"]
-    process = subprocess.run(
-        [*java, tool, *arguments, "--bootstrap-server", broker.bootstrap],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=RUN_TIMEOUT_S,
-        check=False,
-    )
-    assert process.returncode == 0, process.stdout
-    return process.stdout
 
 
 def plan_file(path: Path, *partitions: dict[str, object]) -> str:
@@ -158,4 +135,4 @@ def test_a_reassignment_moves_a_partition_to_another_folder(own_broker: BrokerPr
 
 def test_an_unknown_broker_is_not_unregistered(own_broker: BrokerProcess) -> None:
     with pytest.raises(AssertionError, match="Broker ID 77 is not currently registered"):
-        run_tool(own_broker, "org.apache.kafka.tools.ClusterTool", "unregister", "--id", "77")
+        run_tool(own_broker, "ClusterTool", "unregister", "--id", "77")
