@@ -77,6 +77,8 @@ def outcomes(broker: BrokerProcess, topic: str, records: list[Sent], codec: str)
         return note
 
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5_000, "compression.type": codec})
+    # Records that wait for the topic's partitions are queued one by one later on, and the first may be sent alone.
+    producer.list_topics(topic, timeout=TIMEOUT_S)
     for number, record in enumerate(records):
         timestamp_ms = record.timestamp_ms or 0
         producer.produce(
