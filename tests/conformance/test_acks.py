@@ -14,7 +14,7 @@ from core_broker.protocol.messages.produce import (
 )
 from core_broker.protocol.records import Record, build_batch
 from core_broker.service.clock import SystemClock
-from tests.support.admin import create_topic
+from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import Client, Sent
@@ -60,8 +60,11 @@ class RawProducer:
     def __init__(self, connection: WireConnection, topic: str) -> None:
         self.connection = connection
         self.topic = topic
-        answer = connection.request(
-            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000), 4, InitProducerIdResponse
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        # A broker of Kafka asks for a retry until it has its first ids from the controller.
+        answer = eventually(
+            lambda: connection.request(request, 4, InitProducerIdResponse),
+            lambda answer: answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         )
         assert answer.error_code == 0
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
