@@ -46,6 +46,8 @@ class Api(msgspec.Struct, frozen=True):
     response: type[Message]
     handler: MessageHandler | None = None
     raw_handler: RawHandler | None = None
+    is_async: bool = False
+    """Whether the handler is a coroutine function."""
     is_forwarded: bool = False
     """Whether only the active controller can answer: other nodes forward the request to it (KIP-590)."""
 

@@ -1,6 +1,7 @@
 """Every API that this broker supports: the list behind dispatch and the response to ApiVersions."""
 
 from collections.abc import Iterable
+from inspect import iscoroutinefunction
 from typing import Any, Final, get_type_hints
 
 from core_broker.handlers import (
@@ -81,7 +82,13 @@ def _api(handler: MessageHandler, first_version: int, last_version: int, *, is_f
     """A row for a handler; its annotations say which API it is."""
     hints = get_type_hints(handler)
     return _row(
-        hints["request"], hints["return"], first_version, last_version, handler=handler, is_forwarded=is_forwarded
+        hints["request"],
+        hints["return"],
+        first_version,
+        last_version,
+        handler=handler,
+        is_async=iscoroutinefunction(handler),
+        is_forwarded=is_forwarded,
     )
 
 

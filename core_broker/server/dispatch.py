@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable
-from inspect import isawaitable
 
 import msgspec
 
@@ -61,13 +60,15 @@ def dispatch(
     if api.is_forwarded and not client.is_controller_listener:
         # The frame is part of a buffer that is about to be reused.
         return _ask_controller(api, request, bytes(frame), context)
+    if api.is_async:
+        # A connection that is closed cancels this before it begins; a handler that was called by now would remain.
+        return _answer_later(api, request, context)
     assert api.handler is not None
     try:
         response = api.handler(request, context)
     except BrokerError as error:
         response = error_response(request, api.response, error)
-    if isawaitable(response):
-        return _encode_later(api, request, response, context)
+    assert isinstance(response, Message), f"the handler of {api.name} must be a coroutine function to wait"
     return api.encode(response, context)
 
 
@@ -79,12 +80,8 @@ async def call_handler(request: Message, services: Services) -> Message:
     return await api.run(request, context)
 
 
-async def _encode_later(api: Api, request: Message, response: Awaitable[Message], context: RequestContext) -> Answer:
-    try:
-        message = await response
-    except BrokerError as error:
-        message = error_response(request, api.response, error)
-    return api.encode(message, context)
+async def _answer_later(api: Api, request: Message, context: RequestContext) -> Answer:
+    return api.encode(await api.run(request, context), context)
 
 
 async def _ask_controller(api: Api, request: Message, frame: bytes, context: RequestContext) -> Answer:

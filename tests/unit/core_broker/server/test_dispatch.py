@@ -1,7 +1,8 @@
 """Requests that only the active controller can answer are forwarded to it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import gc
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import cast
 
@@ -13,11 +14,12 @@ from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import ErrorCode
 from core_broker.peers.peers import Address
 from core_broker.protocol.fields import decode
+from core_broker.protocol.frames import unpack_header
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from core_broker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from core_broker.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from core_broker.server.dispatch import call_handler
+from core_broker.server.dispatch import Client, call_handler, dispatch
 from core_broker.server.server import Server
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
@@ -151,6 +153,20 @@ async def test_the_controller_handles_its_own_requests_without_a_frame(controlle
     response = await call_handler(CREATE, controller.services)
     assert isinstance(response, CreateTopicsResponse)
     assert [(topic.name, topic.error_code) for topic in response.topics] == [("orders", 0)]
+
+
+async def test_a_request_that_is_cancelled_before_it_begins_leaves_no_coroutine_that_was_never_awaited(
+    controller: HandlerWorld,
+) -> None:
+    received = memoryview(frame(CREATE, 7))[4:]
+    client = Client("192.0.2.9", 1, "CONTROLLER", "127.0.0.1", is_controller_listener=True)
+    answer = dispatch(received, unpack_header(received, 0), client, controller.services)
+    assert isinstance(answer, Coroutine)
+    task = asyncio.get_running_loop().create_task(answer)
+    task.cancel()
+    await asyncio.wait([task])
+    del answer, task
+    gc.collect()  # a warning about a coroutine that was never awaited fails the test
 
 
 async def test_topics_that_cannot_be_created_on_a_broken_disk_have_an_error_each(
