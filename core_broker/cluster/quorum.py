@@ -26,7 +26,7 @@ from core_broker.cluster.metadata_log import (
 )
 from core_broker.cluster.metadata_records import decode_record, records_of
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.peers.peers import Address, PeerError, Peers
+from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers
 from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import ZERO_UUID, DecodeError
 from core_broker.protocol.stored import metadata as stored
@@ -159,6 +159,14 @@ class MetadataQuorum:
     def is_leader(self) -> bool:
         """Whether this node is the active controller: it leads, and has replayed everything of earlier leaders."""
         return self._pending_image is not None and isinstance(self.node.role, Leader)
+
+    @property
+    def predecessor(self) -> tuple[int, float] | None:
+        """The leader before this one, and how many seconds ago this node last heard from it; None if unknown."""
+        role = self.node.role
+        if not isinstance(role, Leader) or role.predecessor is None:
+            return None
+        return role.predecessor.leader_id, asyncio.get_running_loop().time() - role.predecessor.heard_at
 
     @property
     def pending_image(self) -> MetadataImage:
@@ -485,6 +493,7 @@ class MetadataQuorum:
 
     async def _send(self, to: int, request: Request) -> None:
         response: Response | None = None
+        is_refused = False
         address = self._address_of(to)
         if address is not None and self._peers is not None:
             is_fetch = isinstance(request, FetchRequest | FetchSnapshotRequest)
@@ -499,13 +508,18 @@ class MetadataQuorum:
                 response, endpoints = wire.response_from_wire(message)
                 self._known_endpoints.update(endpoints)
             except PeerError as error:
+                is_refused = isinstance(error, PeerRefusedError)
                 log.debug("quorum request failed", extra={"to": str(address), "reason": str(error)})
             except BrokerError as error:
                 log.warning(
                     "quorum request was refused",
                     extra={"to": str(address), "error": error.code.name, "reason": error.message},
                 )
-        if self._failure is None and not self._is_closed:
+        if self._failure is not None or self._is_closed:
+            return
+        if is_refused:
+            self._run(lambda now: self.node.on_refused(to, request, now))
+        else:
             self._run(lambda now: self.node.on_response(to, request, response, now))
 
     def _address_of(self, node_id: int) -> Address | None:

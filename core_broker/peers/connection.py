@@ -48,6 +48,10 @@ class PeerError(Exception):
     """A request got no usable response: connection refused or lost, time-out, unsupported version, invalid response."""
 
 
+class PeerRefusedError(PeerError):
+    """The connection was refused: the machine is there, but no process listens at the address."""
+
+
 class _InFlight(NamedTuple):
     response: asyncio.Future[memoryview]
     """Cancelled if the caller no longer waits; the response is then dropped."""

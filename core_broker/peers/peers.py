@@ -1,12 +1,13 @@
 """Connections to the other nodes of the cluster, and requests over them."""
 
 import asyncio
+import errno
 import sys
 from functools import cache
 from math import inf
 from typing import Final
 
-from core_broker.peers.connection import Address, PeerConnection, PeerError
+from core_broker.peers.connection import Address, PeerConnection, PeerError, PeerRefusedError
 from core_broker.protocol.fields import Message
 
 FRAME_BYTES_MAX: Final = 100 * 1024 * 1024
@@ -28,9 +29,9 @@ class Peers:
         self._client_id = client_id
         self._frame_bytes_max = frame_bytes_max
         self._reconnect_seconds = reconnect_seconds
-        """An address that refused a connection is not tried again before this time has passed."""
+        """An address that could not be connected to is not tried again before this time has passed."""
         self._peers: dict[tuple[Address, str], _Peer] = {}
-        self._failed_at: dict[Address, float] = {}
+        self._failures: dict[Address, tuple[float, type[PeerError]]] = {}
         self._closed = asyncio.Event()
 
     async def call(
@@ -79,8 +80,9 @@ class Peers:
                     return peer.connection
             if self._closed.is_set():
                 raise PeerError(f"{address}: closed")
-            if loop.time() - self._failed_at.get(address, -inf) < self._reconnect_seconds:
-                raise PeerError(f"{address} refused a connection just now")
+            failed_at, failure = self._failures.get(address, (-inf, PeerError))
+            if loop.time() - failed_at < self._reconnect_seconds:
+                raise failure(f"{address} refused a connection just now")
             try:
                 _, connection = await loop.create_connection(
                     lambda: PeerConnection(address, client_id=self._client_id, frame_bytes_max=self._frame_bytes_max),
@@ -88,9 +90,12 @@ class Peers:
                     address.port,
                 )
             except OSError as error:
-                self._failed_at[address] = loop.time()
-                raise PeerError(f"cannot connect to {address}: {error}") from error
-            self._failed_at.pop(address, None)
+                # For a host with several addresses, asyncio raises one error with the texts of all.
+                is_refused = f"[Errno {errno.ECONNREFUSED}]" in str(error)
+                failure = PeerRefusedError if is_refused else PeerError
+                self._failures[address] = loop.time(), failure
+                raise failure(f"cannot connect to {address}: {error}") from error
+            self._failures.pop(address, None)
             if self._closed.is_set():
                 await connection.close()
                 raise PeerError(f"{address}: closed")
@@ -116,4 +121,4 @@ def response_type(request: type[Message]) -> type[Message]:
     return response
 
 
-__all__ = ["Address", "PeerError", "Peers", "response_type"]
+__all__ = ["Address", "PeerError", "PeerRefusedError", "Peers", "response_type"]

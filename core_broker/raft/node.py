@@ -30,6 +30,7 @@ from core_broker.raft.messages import (
 from core_broker.raft.replicated_log import ElectionState, ElectionStore, ReplicatedLog
 from core_broker.raft.roles import (
     Candidate,
+    Contact,
     Follower,
     Leader,
     ParkedFetch,
@@ -46,6 +47,8 @@ T = TypeVar("T")
 
 _CHECK_QUORUM: Final = 1.5
 """Of the fetch timeout: followers that lost a leader have replaced it by then, so it must have stepped down."""
+_HASTE: Final = 0.25
+"""Of the election timeout: how long the voters wait, at most, after the leader's process has ended."""
 _OBSERVERS_MAX: Final = 1000
 _CAUGHT_UP_SECONDS: Final = 3600.0
 """How recently a replica must have been caught up to become a voter."""
@@ -131,6 +134,7 @@ class RaftNode(Generic[T]):
         self._state = ElectionState()
         self._flushed = log.end_offset
         self._asking_until = 0.0
+        self._contact: Contact | None = None
         self._actions: list[Action] = []
         self._now = 0.0
 
@@ -253,6 +257,8 @@ class RaftNode(Generic[T]):
         self.role = role
         leader = self.leader_id
         self._save(ElectionState(epoch, leader, voted))
+        if leader not in (was_leader, NO_NODE, self.key.id):
+            self._contact = Contact(leader, self._now)
         if (was_leader, old) != (leader, epoch):
             self._actions.append(RoleChanged(epoch, leader, is_leader=isinstance(role, Leader)))
 
@@ -297,7 +303,9 @@ class RaftNode(Generic[T]):
             start_offset=self._log.end_offset,
             quorum_lost_at=self._now + timeout * _CHECK_QUORUM,
             introduce_at=self._now + timeout / 2,
+            predecessor=self._contact,
         )
+        self._contact = None
         self._become(leader, self.epoch)
         granted_by = [voter.key for voter in self.voters if voter.key.id in role.votes.granted]
         self._log.append_leader_change(self.epoch, self.key.id, granted_by)
@@ -661,6 +669,21 @@ class RaftNode(Generic[T]):
                 if response is not None:
                     self._learn(response.epoch, response.leader_id)
 
+    def on_refused(self, to: int, request: Request, now: float) -> None:
+        """A request could not be sent because no process listens there.
+
+        A leader whose process has ended never leads in its epoch again, so there is no need to wait for it. This node
+        asks for votes after a moment, in which another one may ask first. It does so once after each fetch that
+        succeeded: where only the way to the leader is blocked, the others deny, and the usual time-outs apply.
+        """
+        role = self.role
+        is_leader_gone = isinstance(role, Follower) and role.fetching is request and role.has_fetched
+        self.on_response(to, request, None, now)
+        if is_leader_gone:
+            assert isinstance(role, Follower)
+            role.has_fetched = False
+            role.leader_lost_at = min(role.leader_lost_at, now + self._timeouts.election * _HASTE * self._rng.random())
+
     def _learn(self, epoch: int, leader_id: int) -> None:
         """Follow a leader that another node knows."""
         if epoch < self.epoch:
@@ -745,6 +768,7 @@ class RaftNode(Generic[T]):
         assert isinstance(role, Follower)
         role.leader_lost_at = self._now + self._timeouts.fetch
         role.has_fetched = True
+        self._contact = Contact(role.leader_id, self._now)
         if isinstance(response, FetchResponse) and isinstance(request, FetchRequest):
             self._on_fetched(role, request, response)
         elif isinstance(response, SnapshotResponse):

@@ -49,6 +49,7 @@ class Follower(msgspec.Struct):
     leader_lost_at: float
     """When to stop believing in the leader."""
     has_fetched: bool = False
+    """Whether it has heard from the leader, and not yet that the leader's process has ended."""
     fetching: FetchRequest | FetchSnapshotRequest | None = None
     """The request that waits for its response; one that an earlier role left behind must change nothing."""
     snapshot: LogPosition | None = None
@@ -74,6 +75,13 @@ class ParkedFetch(msgspec.Struct):
     expires_at: float
 
 
+class Contact(msgspec.Struct, frozen=True):
+    """When a leader was last heard from."""
+
+    leader_id: int
+    heard_at: float
+
+
 class Leader(msgspec.Struct):
     """Appends, and commits what a majority has."""
 
@@ -87,6 +95,8 @@ class Leader(msgspec.Struct):
     parked: dict[ReplicaKey, ParkedFetch] = msgspec.field(default_factory=dict)
     fetched_since: set[int] = msgspec.field(default_factory=set)
     """Voters that have fetched since the last time a majority had."""
+    predecessor: Contact | None = None
+    """The leader that this node followed before; None if it followed none since it last led."""
     leader_id: int = NO_NODE
 
 

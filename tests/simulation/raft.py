@@ -3,6 +3,7 @@
 import heapq
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from core_broker.errors import BrokerError
@@ -117,6 +118,8 @@ class RaftWorld:
         self.loss = 0.0
         self.cut: set[tuple[int, int]] = set()
         """Pairs of nodes, of which the first cannot reach the second."""
+        self.refusals = 0.0
+        """How many requests are refused of those to a node that is down, or behind a cut."""
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self.leaders: dict[int, int] = {}
@@ -152,27 +155,23 @@ class RaftWorld:
     def send(self, sender: Member, to: int, request: Request) -> None:
         if to == ANYONE:
             to = self.rng.choice([number for number in self.members if number != sender.key.id])
-        life, receiver = sender.life, self.members[to]
-        is_over = False
-
-        def finish(response: Any) -> None:
-            nonlocal is_over
-            if not is_over and sender.life == life:
-                is_over = True
-                sender.run(lambda node: node.on_response(to, request, response, self.now))
-
-        def reply(response: Any) -> None:
-            if self._passes(to, sender.key.id):
-                self.at(self.now + self._delay(), lambda: finish(response))
-
-        def deliver() -> None:
-            receiver.run(lambda node: node.on_request(request, reply, self.now))
-
-        if self._passes(sender.key.id, to):
-            self.at(self.now + self._delay(), deliver)
+        call = _Call(self, sender, self.members[to], request)
+        if self._is_refused(sender.key.id, self.members[to]):
+            self.at(self.now + self._delay(), call.refuse)
+        elif self._passes(sender.key.id, to):
+            self.at(self.now + self._delay(), call.deliver)
             if self.loss and self.rng.random() < 0.05:
-                self.at(self.now + self._delay(), deliver)
-        self.at(self.now + REQUEST_TIMEOUT, lambda: finish(None))
+                self.at(self.now + self._delay(), call.deliver)
+        self.at(self.now + REQUEST_TIMEOUT, lambda: call.answer(None))
+
+    def reply(self, call: "_Call", response: Any) -> None:
+        """A response leaves the receiver."""
+        if self._passes(call.receiver.key.id, call.sender.key.id):
+            self.at(self.now + self._delay(), lambda: call.answer(response))
+
+    def _is_refused(self, sender: int, receiver: Member) -> bool:
+        is_away = receiver.node is None or (sender, receiver.key.id) in self.cut
+        return is_away and self.rng.random() < self.refusals
 
     # -- what clients do --
 
@@ -253,6 +252,32 @@ class RaftWorld:
                 raise Violation(f"{text}, role {member.node.role}, leader {leading[0].node and leading[0].node.role}")
 
 
+class _Call:
+    """A request on its way, until it is answered, refused or given up."""
+
+    def __init__(self, world: RaftWorld, sender: Member, receiver: Member, request: Request) -> None:
+        self.world, self.sender, self.receiver, self.request = world, sender, receiver, request
+        self._life = sender.life
+        self._is_over = False
+
+    def deliver(self) -> None:
+        world = self.world
+        token = partial(world.reply, self)
+        self.receiver.run(lambda node: node.on_request(self.request, token, world.now))
+
+    def answer(self, response: Any) -> None:
+        """Hand over a response; None if there is none."""
+        self._finish(lambda node: node.on_response(self.receiver.key.id, self.request, response, self.world.now))
+
+    def refuse(self) -> None:
+        self._finish(lambda node: node.on_refused(self.receiver.key.id, self.request, self.world.now))
+
+    def _finish(self, step: Callable[[RaftNode[str]], None]) -> None:
+        if not self._is_over and self.sender.life == self._life:
+            self._is_over = True
+            self.sender.run(step)
+
+
 def simulate(seed: int, *, seconds: float = 30.0, size: int | None = None) -> RaftWorld:
     """One run with faults, then calm; raises Violation."""
     choose = random.Random(seed)
@@ -260,6 +285,7 @@ def simulate(seed: int, *, seconds: float = 30.0, size: int | None = None) -> Ra
     world = RaftWorld(seed, size=size, voting=choose.choice([size, max(1, size - 2)]))
     world.loss = choose.choice([0.0, 0.01, 0.1, 0.3])
     world.slow_flush = choose.choice([0.002, 0.05, 1.0])
+    world.refusals = choose.choice([0.0, 0.0, 0.5])
     number = 0
     while world.now < seconds:
         world.run_until(world.now + choose.expovariate(4))

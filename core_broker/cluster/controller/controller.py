@@ -150,14 +150,20 @@ class Controller:
     def _on_leadership(self, is_active: bool) -> None:
         """Give every broker a fresh session, since its heartbeats went to another controller until now.
 
-        The broker of this node has none before its first heartbeat: its last incarnation is certainly over.
+        The broker of this node has none before its first heartbeat: its last incarnation is certainly over. If the last
+        controller has died, so has the broker in the same process: its session began when that controller was last
+        heard from. Half of it is left in any case, in which a broker that lives sends a heartbeat.
         """
         self._sessions.clear()
         if not is_active:
             return
         now = self._clock.monotonic()
+        predecessor, silent_seconds = self._quorum.predecessor or (None, 0.0)
         for broker in self._quorum.pending_image.brokers.values():
-            if broker.broker_id != self._settings.node_id:
+            if broker.broker_id == predecessor:
+                used = min(silent_seconds, self._sessions.session_seconds / 2)
+                self._sessions.touch(broker.broker_id, broker.epoch, now - used)
+            elif broker.broker_id != self._settings.node_id:
                 self._sessions.touch(broker.broker_id, broker.epoch, now)
             if broker.in_controlled_shutdown:
                 self._sessions.begin_shutdown(broker.broker_id, self._quorum.end_offset - 1)

@@ -8,7 +8,7 @@ import pytest
 
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.peers.peers import Address, PeerError, Peers, response_type
+from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers, response_type
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.messages.vote import VoteRequest
 from core_broker.protocol.stored.metadata import TopicRecord
@@ -45,9 +45,12 @@ class MemoryPeers(Peers):
         network = self._network
         quorum = network.nodes.get(address.port)
         await asyncio.sleep(0)
-        if quorum is None or {self._port, address.port} & network.cut:
+        if {self._port, address.port} & network.cut:
             await asyncio.sleep(0.02)
             raise PeerError(f"{address} cannot be reached")
+        if quorum is None:
+            await asyncio.sleep(0.005)
+            raise PeerRefusedError(f"{address} cannot be reached")
         newest = request.VERSIONS[1]
         received = decode(type(request), newest, bytes(encode(request, newest)), 0)
         try:
@@ -213,6 +216,20 @@ async def test_one_node_grows_to_three_voters_and_survives_the_loss_of_any(clust
     await cluster.append(topic(2))
     cluster.start(1)
     await cluster.all_have("topic-1", "topic-2")
+
+
+async def test_a_leader_knows_how_long_ago_it_heard_from_the_one_before(cluster: Cluster) -> None:
+    for number in (1, 2, 3):
+        cluster.start(number, voters=(1, 2, 3))
+    await cluster.append(topic(1))
+    await cluster.all_have("topic-1")
+    old = await cluster.leader()
+    await cluster.stop(old.node_id)
+    leader = await cluster.leader()
+    assert leader.predecessor is not None
+    predecessor, seconds = leader.predecessor
+    assert predecessor == old.node_id
+    assert seconds > 0
 
 
 async def test_a_node_of_another_cluster_is_refused(cluster: Cluster) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from core_broker.errors import ErrorCode
 from core_broker.peers.connection import IN_FLIGHT_MAX
-from core_broker.peers.peers import Address, PeerError, Peers
+from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from core_broker.protocol.messages.fetch import (
@@ -358,9 +358,9 @@ async def test_an_address_that_refused_a_connection_is_left_alone_for_a_moment()
         address = peer.address
     for reconnect_seconds, reason in ((3600.0, "refused a connection just now"), (0.0, "cannot connect to")):
         peers = Peers(client_id="test", reconnect_seconds=reconnect_seconds)
-        with pytest.raises(PeerError, match="cannot connect to"):
+        with pytest.raises(PeerRefusedError, match="cannot connect to"):
             await heartbeat(peers, address)
-        with pytest.raises(PeerError, match=reason):
+        with pytest.raises(PeerRefusedError, match=reason):
             await heartbeat(peers, address)
         await peers.close()
 

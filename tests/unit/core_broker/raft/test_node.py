@@ -18,7 +18,7 @@ from core_broker.raft.messages import (
 )
 from core_broker.raft.node import Committed, RaftNode, Reply, Send, Timeouts
 from core_broker.raft.replicated_log import ElectionState
-from core_broker.raft.roles import Candidate, Follower, Leader, Prospective, Unattached
+from core_broker.raft.roles import Candidate, Contact, Follower, Leader, Prospective, Unattached
 from core_broker.raft.voters import ReplicaKey, Voter, VoterSet
 from tests.simulation.raft_log import Entry, SimulatedLog, SimulatedStore
 
@@ -202,6 +202,76 @@ def test_a_leader_that_a_majority_fetches_from_stays() -> None:
         world.wait(1)
         world.fetch(3, 0)
     assert isinstance(world.node.role, Leader)
+
+
+def following(leader_id: int = 3) -> World:
+    """A follower that has heard from its leader."""
+    world = World(epoch=4, leader_id=leader_id)
+    (fetch,) = world.sent(FetchRequest)
+    world.hear(leader_id, fetch.request, FetchResponse(epoch=4, leader_id=leader_id, high_watermark=0))
+    return world
+
+
+def refuse(world: World) -> None:
+    """Nothing listens any more where the leader was."""
+    role = world.node.role
+    assert isinstance(role, Follower)
+    if role.fetching is None:
+        world.wait(Timeouts().retry)
+    assert role.fetching is not None
+    world.node.on_refused(role.leader_id, role.fetching, world.now)
+    world.actions = world.node.take_actions()
+
+
+def test_a_voter_whose_leader_has_ended_does_not_wait_for_the_fetch_timeout() -> None:
+    world = following()
+    refuse(world)
+    asked = world.ask(vote(4, end=LogPosition(9, 9), is_pre_vote=True))
+    assert isinstance(asked, VoteResponse)
+    assert asked.is_granted
+    world.wait(Timeouts().election / 4)
+    assert isinstance(world.node.role, Prospective)
+    assert len(world.sent(VoteRequest)) == 2
+
+
+def test_a_voter_that_alone_cannot_connect_to_the_leader_disturbs_nobody() -> None:
+    world = following()
+    refuse(world)
+    world.wait(Timeouts().election / 4)
+    for asked in world.sent(VoteRequest):
+        world.hear(asked.to, asked.request, VoteResponse(epoch=4, leader_id=3))
+    assert isinstance(world.node.role, Follower)
+    refuse(world)
+    world.wait(Timeouts().fetch * 0.9)
+    assert isinstance(world.node.role, Follower)
+    assert world.node.epoch == 4
+
+
+def test_a_response_after_a_refusal_means_that_the_leader_is_there() -> None:
+    world = following()
+    refuse(world)
+    world.wait(Timeouts().retry)
+    (fetch,) = world.sent(FetchRequest)
+    world.hear(3, fetch.request, FetchResponse(epoch=4, leader_id=3, high_watermark=0))
+    world.wait(Timeouts().fetch * 0.9)
+    assert isinstance(world.node.role, Follower)
+    denied = world.ask(vote(4, end=LogPosition(9, 9), is_pre_vote=True))
+    assert isinstance(denied, VoteResponse)
+    assert not denied.is_granted
+
+
+def test_a_leader_knows_when_it_last_heard_from_the_one_before() -> None:
+    world = following()
+    heard_at = world.now
+    world.lead()
+    assert isinstance(world.node.role, Leader)
+    assert world.node.role.predecessor == Contact(3, heard_at)
+    world.node.resign(world.now)
+    world.node.take_actions()
+    world.wait(5)
+    world.lead()
+    assert isinstance(world.node.role, Leader)
+    assert world.node.role.predecessor is None
 
 
 def test_the_best_successor_of_a_leader_that_stops_stands_at_once() -> None:

@@ -18,6 +18,7 @@ from core_broker.protocol.messages import alter_partition_reassignments as reass
 from core_broker.protocol.messages.alter_partition import AlterPartitionRequest, BrokerState, PartitionData, TopicData
 from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest, Feature
+from core_broker.raft.roles import Contact, Leader
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
 
@@ -115,6 +116,21 @@ async def test_a_heartbeat_does_not_report_a_state_before_it_is_committed(broker
     committed = brokers.quorum.image.brokers[2]
     assert (proposed.is_fenced, response.is_fenced, committed.is_fenced) == (False, True, True)
     await fencing
+
+
+@pytest.mark.parametrize(("silent_seconds", "left_ms"), [(3, 6000), (1000, 4500)])
+async def test_the_broker_that_died_with_the_last_controller_does_not_get_a_whole_session(
+    brokers: Brokers, silent_seconds: float, left_ms: int
+) -> None:
+    role = brokers.quorum.node.role
+    assert isinstance(role, Leader)
+    role.predecessor = Contact(2, asyncio.get_running_loop().time() - silent_seconds)
+    for listener in brokers.quorum.on_leadership:
+        listener(True)
+    for passed_ms, fenced in ((left_ms - 1000, []), (1000, [2])):
+        brokers.clock.advance(passed_ms)
+        await brokers.controller.fence_silent_brokers()
+        assert [broker.broker_id for broker in brokers.quorum.image.brokers.values() if broker.is_fenced] == fenced
 
 
 async def test_a_silent_broker_is_fenced_and_comes_back_with_its_next_heartbeat(brokers: Brokers) -> None:
