@@ -81,7 +81,7 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
             required=settings.is_set("metrics.listener"),
         )
         stack.enter_context(metrics_server)
-        endpoints = {"listeners": ",".join(map(str, server.listeners))}
+        endpoints = {"listeners": ",".join(map(str, server.listeners or server.controller_listeners))}
         if metrics_server.url is not None:
             endpoints["metrics"] = metrics_server.url
         yield endpoints
@@ -167,6 +167,7 @@ class _Parts:
             log_dirs=[directory.directory_id for directory in logs_on_disk.directories],
             previous_epoch=logs_on_disk.previous_broker_epoch,
             applied_offset=lambda: metadata.committed_offset,
+            has_quorum=lambda: not metadata.has_lost_majority,
         )
         self.fetchers = ReplicaFetchers(
             self.partitions,
@@ -329,7 +330,7 @@ async def _start_broker(parts: _Parts, stack: AsyncExitStack) -> None:
     )
     await registration.wait_until_unfenced()
     await stack.enter_async_context(_running(registration.run(), parts.watch_storage()))
-    stack.callback(parts.server.close)
+    stack.callback(parts.server.close_to_clients)
     stack.push_async_callback(parts.hand_over)
     parts.server.start(parts.services)
 

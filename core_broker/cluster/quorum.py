@@ -56,6 +56,7 @@ _REPLAYED_BYTES_MAX: Final = 256 * 1024
 """A start that replays more than this writes a snapshot, so that the next start is fast."""
 _SECOND_COPY_SECONDS_PER_TOPIC: Final = 0.02
 """A large state takes longer to write, so it is written less often."""
+_SETTLE_CHECK_SECONDS: Final = 0.05
 _RESIGN_SECONDS: Final = 0.5
 """How long a leader that stops waits until the others have heard of it."""
 
@@ -123,7 +124,6 @@ class MetadataQuorum:
         self._listeners: list[MetadataListener] = []
         self._proposals: deque[_Proposal] = deque()
         self._pending_image: MetadataImage | None = None
-        self._idle_waiters: list[asyncio.Future[None]] = []
         self._leader_waiters: list[asyncio.Future[None]] = []
         self._is_busy = False
         self._is_starting = False
@@ -132,6 +132,8 @@ class MetadataQuorum:
         self._timer: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
         self._known_endpoints: dict[int, Endpoint] = {}
+        self._refused_at: dict[Address, float] = {}
+        """When an address last refused a connection, until a request to it is answered."""
         self._snapshot_task: asyncio.Future[snapshots.SnapshotId] | None = None
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._bytes_in_snapshot = 0
@@ -167,6 +169,18 @@ class MetadataQuorum:
         if not isinstance(role, Leader) or role.predecessor is None:
             return None
         return role.predecessor.leader_id, asyncio.get_running_loop().time() - role.predecessor.heard_at
+
+    @property
+    def has_lost_majority(self) -> bool:
+        """Whether so many voters have ended that the others cannot decide anything.
+
+        A refusal counts for a fetch timeout: a voter that is missed is asked again about that often.
+        """
+        since = asyncio.get_running_loop().time() - self._settings.controller_quorum_fetch_timeout_ms / 1000
+        ended = {address for address, refused_at in self._refused_at.items() if refused_at >= since}
+        others = (voter.key.id for voter in self.voters if voter.key.id != self.node_id)
+        missing = sum(self._address_of(voter_id) in ended for voter_id in others)
+        return missing > max(len(self.voters) - self.voters.majority, 0)
 
     @property
     def pending_image(self) -> MetadataImage:
@@ -314,13 +328,12 @@ class MetadataQuorum:
         await asyncio.wait([waiter], timeout=timeout_seconds)
 
     async def close(self) -> None:
-        """Hand over the lead, wait for pending changes, write a snapshot and close the log."""
-        if self._failure is None and not self._proposals:
+        """Wait for pending changes, hand over the lead, write a snapshot and close the log."""
+        await self._settle()
+        if self._failure is None:
             self._run(self.node.resign)
             if self._sending:
                 await asyncio.wait(tuple(self._sending), timeout=_RESIGN_SECONDS)
-        elif self._failure is None:
-            await self.wait_until_idle()
         self._is_closed = True
         for timer in (self._timer, self._snapshot_timer):
             if timer is not None:
@@ -332,6 +345,13 @@ class MetadataQuorum:
         if self._failure is None and self._bytes_since_snapshot:
             self._snapshot_now()
         self.log.close()
+
+    async def _settle(self) -> None:
+        """Wait until everything proposed so far is in the image, as long as there are voters to commit it."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _COMMIT_TIMEOUT_SECONDS
+        while self._proposals and not self.has_lost_majority and loop.time() < deadline:
+            await asyncio.wait([self._proposals[-1].committed], timeout=_SETTLE_CHECK_SECONDS)
 
     async def watch(self) -> None:
         """Raise the error with which the quorum fails, if it does: the broker must not go on with an old state."""
@@ -375,18 +395,6 @@ class MetadataQuorum:
             proposed.add_done_callback(_ignore_result)
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata change was not committed in time") from None
 
-    async def wait_until_idle(self) -> None:
-        """Wait until everything proposed so far is in the image."""
-        if not self._proposals:
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._idle_waiters.append(waiter)
-        try:
-            async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
-                await waiter
-        except TimeoutError:
-            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata change was not committed in time") from None
-
     async def change_voters(self, change: Callable[[RaftNode[Message], float], int]) -> None:
         """Append other voters (the node's add_voter, remove_voter or update_voter) and wait for the commit."""
         offset: list[int] = []
@@ -410,6 +418,8 @@ class MetadataQuorum:
 
     async def on_request(self, message: Any, listener: str) -> Message:
         """Answer Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch or FetchSnapshot of another node."""
+        if self._is_closed:
+            raise BrokerError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is stopping")
         if message.cluster_id is not None and message.cluster_id != self.cluster_id:
             text = f"this node belongs to cluster {self.cluster_id}, not to {message.cluster_id}"
             raise BrokerError(ErrorCode.INCONSISTENT_CLUSTER_ID, text)
@@ -507,8 +517,10 @@ class MetadataQuorum:
                 )
                 response, endpoints = wire.response_from_wire(message)
                 self._known_endpoints.update(endpoints)
+                self._refused_at.pop(address, None)
             except PeerError as error:
-                is_refused = isinstance(error, PeerRefusedError)
+                if is_refused := isinstance(error, PeerRefusedError):
+                    self._refused_at[address] = asyncio.get_running_loop().time()
                 log.debug("quorum request failed", extra={"to": str(address), "reason": str(error)})
             except BrokerError as error:
                 log.warning(
@@ -579,7 +591,9 @@ class MetadataQuorum:
             self._call_leadership_listeners(is_leader=False)
         if action.leader_id != NO_NODE:
             waiters, self._leader_waiters = self._leader_waiters, []
-            _release(waiters)
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
 
     def _call_leadership_listeners(self, *, is_leader: bool) -> None:
         for listener in self.on_leadership:
@@ -599,9 +613,6 @@ class MetadataQuorum:
         if isinstance(role, Leader) and self._pending_image is None and self.image.offset >= role.start_offset:
             self._pending_image = self.image
             self._call_leadership_listeners(is_leader=True)
-        if not self._proposals:
-            waiters, self._idle_waiters = self._idle_waiters, []
-            _release(waiters)
         self._snapshot_soon()
 
     def _apply_from_log(self, end: int) -> None:
@@ -652,8 +663,6 @@ class MetadataQuorum:
             if not committed.done():
                 committed.set_exception(error)
                 committed.add_done_callback(_ignore_result)
-        waiters, self._idle_waiters = self._idle_waiters, []
-        _release(waiters)
 
     # -- snapshots --
 
@@ -702,12 +711,6 @@ class MetadataQuorum:
             log.error("metadata snapshot could not be written", extra={"reason": str(error)})
             return
         self.log.trim(task.result(), high_watermark=self.high_watermark)
-
-
-def _release(waiters: Sequence[asyncio.Future[None]]) -> None:
-    for waiter in waiters:
-        if not waiter.done():
-            waiter.set_result(None)
 
 
 def _ignore_result(future: "asyncio.Future[int]") -> None:

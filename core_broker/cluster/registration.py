@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _STARTING_INTERVAL_SECONDS: Final = 0.01
 _STOPPING_INTERVAL_SECONDS: Final = 0.05
 SHUTDOWN_SECONDS: Final = 30.0
-"""How long a stop waits until the controller has moved the leaders; then the broker stops all the same."""
+"""How long a stop waits until the controller has moved the leaders, as long as there is a controller."""
 
 
 class BrokerRegistration:
@@ -40,8 +40,12 @@ class BrokerRegistration:
         log_dirs: Sequence[bytes],
         previous_epoch: int,
         applied_offset: Callable[[], int],
+        has_quorum: Callable[[], bool],
     ) -> None:
-        """`previous_epoch` is that of a run that ended cleanly, else -1; `applied_offset` the last record replayed."""
+        """`previous_epoch` is that of a run that ended cleanly, else -1; `applied_offset` the last record replayed.
+
+        `has_quorum` says whether there may be a controller, as far as this node knows.
+        """
         self.epoch = -1
         """The broker epoch; -1 before the registration."""
         self._channel = channel
@@ -51,6 +55,10 @@ class BrokerRegistration:
         self._log_dirs = log_dirs
         self._previous_epoch = previous_epoch
         self._applied_offset = applied_offset
+        self._has_quorum = has_quorum
+        self._answered_at = 0.0
+        """When the controller last answered a heartbeat."""
+        self._is_stopping = False
 
     async def register_with(self, controller: Controller) -> None:
         """Register with the controller in this process, when there is no other broker; unfences this one at once.
@@ -83,7 +91,7 @@ class BrokerRegistration:
                 assert isinstance(response, BrokerRegistrationResponse)
                 if not response.error_code:
                     self.epoch = response.broker_epoch
-                    log.info("broker registered", extra={"broker_epoch": self.epoch})
+                    log.info("registered with the controller", extra={"broker_epoch": self.epoch})
                     return
                 error = BrokerError(ErrorCode(response.error_code))
             except BrokerError as failure:
@@ -108,20 +116,41 @@ class BrokerRegistration:
         await self._repeat(_STARTING_INTERVAL_SECONDS, lambda response: not response.is_fenced)
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled."""
-        while True:
-            await asyncio.sleep(self._settings.broker_heartbeat_interval_ms / 1000)
+        """Send heartbeats until this broker stops: after those of `shut_down`, an ordinary one would unfence it."""
+        interval_seconds = self._settings.broker_heartbeat_interval_ms / 1000
+        await asyncio.sleep(interval_seconds)
+        while not self._is_stopping:
             await self._heartbeat()
+            await asyncio.sleep(interval_seconds)
 
     async def shut_down(self) -> None:
-        """Return once the controller has moved this broker's leaders, or the time is up."""
+        """Return once the controller has moved this broker's leaders, or there is no reason to wait for it any more.
+
+        Without a quorum nobody can take over. And after a session without an answer this broker is fenced, if there is
+        a controller that it cannot reach.
+        """
+        self._is_stopping = True
+        loop = asyncio.get_running_loop()
+        self._answered_at = began_at = loop.time()
+        session_seconds = self._settings.broker_session_timeout_ms / 1000
+        handover = asyncio.ensure_future(
+            self._repeat(_STOPPING_INTERVAL_SECONDS, lambda response: response.should_shut_down, want_shut_down=True)
+        )
         try:
-            async with asyncio.timeout(SHUTDOWN_SECONDS):
-                await self._repeat(
-                    _STOPPING_INTERVAL_SECONDS, lambda response: response.should_shut_down, want_shut_down=True
-                )
-        except TimeoutError:
-            log.warning("stopping although this broker still leads partitions")
+            while not (await asyncio.wait({handover}, timeout=_STOPPING_INTERVAL_SECONDS))[0]:
+                if not self._has_quorum():
+                    reason = "most controllers have ended"
+                elif loop.time() - self._answered_at >= session_seconds:
+                    reason = "the controller does not answer"
+                elif loop.time() - began_at >= SHUTDOWN_SECONDS:
+                    reason = "the controller has not moved the leaders in time"
+                else:
+                    continue
+                log.warning("stopping although this broker may still lead partitions", extra={"reason": reason})
+                return
+            handover.result()
+        finally:
+            handover.cancel()
 
     async def _repeat(
         self,
@@ -157,6 +186,7 @@ class BrokerRegistration:
             log.warning("heartbeat failed", extra={"error": error.code.name, "reason": error.message})
             return None
         assert isinstance(response, BrokerHeartbeatResponse)
+        self._answered_at = asyncio.get_running_loop().time()
         if response.error_code:
             log.warning("heartbeat was refused", extra={"error": ErrorCode(response.error_code).name})
             return None

@@ -97,6 +97,13 @@ class Server:
             for connection in [c for c in self._connections if self.tick - c.last_tick > ticks_max]:
                 connection.close("idle for longer than connections.max.idle.ms")
 
+    def close_to_clients(self) -> None:
+        """Stop serving clients; other nodes still need the controller of this one."""
+        for listener in self._listeners:
+            listener.close()
+        for connection in [c for c in self._connections if not c.client.is_controller_listener]:
+            connection.close()
+
     def close(self) -> None:
         """Stop listening and close every connection."""
         if self._watch is not None:

@@ -10,7 +10,7 @@ import os
 import random
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import count
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from core_broker.handlers.produce import AcksNoneFailed
 from core_broker.handlers.table import BROKER_BY_KEY, CONTROLLER_BY_KEY
 from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import BrokerMetrics
-from core_broker.peers.peers import Address, PeerError, Peers, response_type
+from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers, response_type
 from core_broker.protocol.fields import Message, decode, encoder
 from core_broker.protocol.frames import SIZE_BYTES, unpack_header
 from core_broker.protocol.primitives import DecodeError, skip_tagged_fields
@@ -73,10 +73,15 @@ class Network:
         self.sent += 1
         self.digest = hash((self.digest, bytes(frame), self.loop.time()))
 
-    def reset(self, life: Life) -> None:
-        """Break the connections to a process that has ended: the kernel says so, unless its machine is gone, too."""
+    def reset(self, life: Life, *, ports: Collection[int] | None = None) -> None:
+        """Break the connections to a process that has ended, or to some of its ports.
+
+        The kernel says so, unless its machine is gone, too.
+        """
         is_silent = self.rng.random() < 0.5
         for connection in [c for c in self.connections if c.server is not None and c.server.life is life]:
+            if ports is not None and connection.address.port not in ports:
+                continue
             if not is_silent and not self.is_cut(connection.server_number, connection.client_number):
                 self.loop.call_in(connection.life.context, self.delay(), connection.fail, "connection reset")
         self.connections = [c for c in self.connections if not c.is_over and not c.life.is_dead]
@@ -204,6 +209,13 @@ class SimulatedServer(Server):
         await asyncio.Event().wait()
 
     @override
+    def close_to_clients(self) -> None:
+        ports = {listener.port for listener in self._for_clients}
+        kept = {a: s for a, s in self.network.servers.items() if s is not self or a.port not in ports}
+        self.network.servers = kept
+        self.network.reset(self.life, ports=ports)
+
+    @override
     def close(self) -> None:
         self.network.servers = {a: s for a, s in self.network.servers.items() if s is not self}
         self.network.reset(self.life)
@@ -237,7 +249,7 @@ class _Connection:
         if server is None or server.life.is_dead:
             self.is_over = True
             await asyncio.sleep(network.delay())
-            raise PeerError(f"cannot connect to {self.address}: connection refused")
+            raise PeerRefusedError(f"cannot connect to {self.address}: connection refused")
         self.server = server
         self.side = _ServerSide(self, server, server.listener_at(self.address))
 

@@ -218,6 +218,33 @@ async def test_one_node_grows_to_three_voters_and_survives_the_loss_of_any(clust
     await cluster.all_have("topic-1", "topic-2")
 
 
+async def test_nodes_know_when_most_voters_have_ended_and_when_they_are_back(cluster: Cluster) -> None:
+    for number in (1, 2, 3):
+        cluster.start(number, voters=(1, 2, 3))
+    cluster.start(4, voters=(1, 2, 3))
+    await cluster.append(topic(1))
+    await cluster.all_have("topic-1")
+    observer, voter = cluster.nodes[4], cluster.nodes[3]
+    await cluster.stop(1)
+    await cluster.append(topic(2))
+    assert not voter.has_lost_majority
+    await cluster.stop(2)
+    await until(lambda: voter.has_lost_majority and observer.has_lost_majority)
+    cluster.start(2, voters=(1, 2, 3))
+    await until(lambda: not voter.has_lost_majority and not observer.has_lost_majority)
+    await cluster.append(topic(3))
+
+
+async def test_a_voter_that_is_cut_off_does_not_believe_that_the_others_have_ended(cluster: Cluster) -> None:
+    for number in (1, 2, 3):
+        cluster.start(number, voters=(1, 2, 3))
+    await cluster.append(topic(1))
+    old = await cluster.leader()
+    cluster.network.cut.add(9000 + old.node_id)
+    await until(lambda: not old.is_leader)
+    assert not old.has_lost_majority
+
+
 async def test_a_leader_knows_how_long_ago_it_heard_from_the_one_before(cluster: Cluster) -> None:
     for number in (1, 2, 3):
         cluster.start(number, voters=(1, 2, 3))

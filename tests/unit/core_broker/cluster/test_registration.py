@@ -30,12 +30,13 @@ class ScriptedController:
         return answer
 
 
-def registration(controller: ScriptedController, **settings: int) -> BrokerRegistration:
+def registration(controller: ScriptedController, *, has_quorum: bool = True, **settings: int) -> BrokerRegistration:
     return BrokerRegistration(
         cast("Any", controller),
         settings=BrokerSettings(
             node_id=4,
             broker_heartbeat_interval_ms=settings.get("interval", 1),
+            broker_session_timeout_ms=settings.get("session", 9_000),
             initial_broker_registration_timeout_ms=settings.get("limit", 60_000),
         ),
         cluster_id="c",
@@ -43,6 +44,7 @@ def registration(controller: ScriptedController, **settings: int) -> BrokerRegis
         log_dirs=[b"d" * 16],
         previous_epoch=17,
         applied_offset=lambda: 99,
+        has_quorum=lambda: has_quorum,
     )
 
 
@@ -90,3 +92,25 @@ async def test_heartbeats_go_on_until_the_controller_agrees(
     assert len(controller.requests) == 4
     assert (last.want_fence, last.want_shut_down) == wanted
     assert last.current_metadata_offset == 99
+
+
+@pytest.mark.parametrize(("has_quorum", "session"), [(False, 3_600_000), (True, 100)])
+async def test_a_broker_stops_when_there_is_no_controller_to_move_its_leaders(
+    has_quorum: bool, session: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = registration(ScriptedController(), has_quorum=has_quorum, session=session)
+    await asyncio.wait_for(broker.shut_down(), 20)
+    assert "may still lead partitions" in caplog.text
+
+
+async def test_a_broker_that_stops_sends_no_ordinary_heartbeat_any_more() -> None:
+    controller = ScriptedController(*(BrokerHeartbeatResponse() for _ in range(1000)))
+    broker = registration(controller)
+    heartbeats = asyncio.ensure_future(broker.run())
+    await asyncio.sleep(0.01)
+    controller.answers = [BrokerHeartbeatResponse(), BrokerHeartbeatResponse(should_shut_down=True)]
+    await broker.shut_down()
+    await asyncio.wait_for(heartbeats, 20)
+    last = controller.requests[-1]
+    assert isinstance(last, BrokerHeartbeatRequest)
+    assert last.want_shut_down

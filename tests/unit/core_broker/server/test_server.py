@@ -105,6 +105,27 @@ async def is_answered(reader: asyncio.StreamReader) -> bool:
         return False
 
 
+async def test_a_server_that_closes_to_clients_still_serves_other_nodes(world: HandlerWorld) -> None:
+    listeners = (Listener("PLAINTEXT", "127.0.0.1", 0), Listener("CONTROLLER", "127.0.0.1", 0))
+    server = Server(SETTINGS.replace(listeners=listeners), world.services.metrics)
+    await server.bind()
+    server.start_controller(world.services)
+    server.start(world.services)
+    client, client_writer = await connect(server)
+    client_writer.write(frame(ApiVersionsRequest("test", "1"), 3))
+    assert await is_answered(client)
+    node, node_writer = await asyncio.open_connection("127.0.0.1", server.controller_listeners[0].port)
+    server.close_to_clients()
+    assert await is_closed(client)
+    with pytest.raises(ConnectionRefusedError):
+        await connect(server)
+    node_writer.write(frame(ApiVersionsRequest("test", "1"), 3))
+    assert await is_answered(node)
+    for writer in (client_writer, node_writer):
+        writer.close()
+    server.close()
+
+
 @pytest.fixture
 async def tight(world: HandlerWorld) -> AsyncIterator[Server]:
     """A server with room for one large request, and a bit."""
