@@ -315,7 +315,7 @@ async def _start_broker(parts: _Parts, stack: AsyncExitStack) -> None:
         await registration.register_with(parts.controller)
     else:
         await registration.register()
-    await registration.wait_until_caught_up()
+        await registration.wait_until_caught_up()
     parts.follow_metadata()
     parts.logs.remove_strays({name: topic.topic_id for name, topic in metadata.image.topics.items()})
     await stack.enter_async_context(
