@@ -32,6 +32,8 @@ async def find_cluster_id(peers: Peers, settings: BrokerSettings) -> str:
                 log.info("joining cluster", extra={"cluster_id": response.cluster_id, "controller": str(server)})
                 return response.cluster_id
             reason = f"{server} belongs to no cluster yet"
+            if settings.static_voters:
+                reason += "; nodes of a new cluster with controller.quorum.voters need the same cluster.id"
         except PeerError as error:
             reason = str(error)
         if loop.time() >= next_log:
