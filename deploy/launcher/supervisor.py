@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 from contextlib import suppress
+from itertools import groupby
 from typing import Final
 
 import msgspec
@@ -16,7 +17,7 @@ from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.process import Exit, NotReady, ServiceProcess
 from deploy.launcher.request import Refused
-from deploy.stack import Service, kind_of
+from deploy.stack import CONNECT, Service, kind_of
 
 log = logging.getLogger(__name__)
 
@@ -221,21 +222,27 @@ class Supervisor:
     # --- stopping ---
 
     async def _stop_all(self) -> None:
-        """Stop the services, the last one first; Spark after Connect, which uses it."""
+        """Stop the services, the last one first; Spark after Connect, which uses it.
+
+        Brokers stop together: one after the other, each would wait until the others have taken over its partitions.
+        """
         self._change_platform("stopping")
-        for service in reversed(self._services.values()):
-            if (process := service.process) is not None:
-                began = self._clock.monotonic()
-                if self._kills_at_once:
-                    process.kill()
-                ended_itself = await process.stop(timeout_s=_STOP_TIMEOUT_S)
-                service.process = None
-                self._change(service, state="stopped", pid=None)
-                self._report_stopped(service.name, began, was_killed=self._kills_at_once or not ended_itself)
-            if service.name == "connect":
+        for kind, services in groupby(reversed(self._services.values()), key=lambda service: kind_of(service.name)):
+            await asyncio.gather(*map(self._stop_service, services))
+            if kind is CONNECT:
                 await self._stop_spark()
-            service.log.close()
         log.info("platform stopped")
+
+    async def _stop_service(self, service: SupervisedService) -> None:
+        if (process := service.process) is not None:
+            began = self._clock.monotonic()
+            if self._kills_at_once:
+                process.kill()
+            ended_itself = await process.stop(timeout_s=_STOP_TIMEOUT_S)
+            service.process = None
+            self._change(service, state="stopped", pid=None)
+            self._report_stopped(service.name, began, was_killed=self._kills_at_once or not ended_itself)
+        service.log.close()
 
     async def _stop_spark(self) -> None:
         began = self._clock.monotonic()
