@@ -94,20 +94,20 @@ class ConnectSettings(WebSettings):
     """How often a worker sends a heartbeat."""
     config_storage_topic: str = setting(STRING, default="connect-configs", check=not_empty())
     """The topic for the configurations and target states of connectors."""
-    config_storage_replication_factor: int = setting(SHORT, default=-1, check=_FACTOR)
-    """Its replication factor when this worker creates it."""
+    config_storage_replication_factor: int = setting(SHORT, default=3, check=_FACTOR)
+    """Its replicas when this worker creates it; fewer where the cluster has fewer brokers."""
     offset_storage_topic: str = setting(STRING, default="connect-offsets", check=not_empty())
     """The topic for the offsets of sources."""
     offset_storage_partitions: int = setting(INT, default=25, check=at_least(1))
     """The number of its partitions when this worker creates it."""
-    offset_storage_replication_factor: int = setting(SHORT, default=-1, check=_FACTOR)
-    """Its replication factor when this worker creates it."""
+    offset_storage_replication_factor: int = setting(SHORT, default=3, check=_FACTOR)
+    """Its replicas when this worker creates it; fewer where the cluster has fewer brokers."""
     status_storage_topic: str = setting(STRING, default="connect-status", check=not_empty())
     """The topic for the states of connectors and tasks."""
     status_storage_partitions: int = setting(INT, default=5, check=at_least(1))
     """The number of its partitions when this worker creates it."""
-    status_storage_replication_factor: int = setting(SHORT, default=-1, check=_FACTOR)
-    """Its replication factor when this worker creates it."""
+    status_storage_replication_factor: int = setting(SHORT, default=3, check=_FACTOR)
+    """Its replicas when this worker creates it; fewer where the cluster has fewer brokers."""
 
     redrive_storage_topic: str = setting(STRING, default="connect-redriven", check=not_empty())
     """The topic that records which dead letters were redriven, so that none is redriven twice."""

@@ -60,7 +60,7 @@ class ConfigStore(CompactedTopic):
             name=settings.config_storage_topic,
             key="config.storage.topic",
             partitions=1,
-            replication_factor=settings.config_storage_replication_factor,
+            replicas_wanted=settings.config_storage_replication_factor,
             is_single=True,
         )
         super().__init__(settings.kafka(), plan, self._apply)

@@ -32,7 +32,7 @@ class OffsetStore(CompactedTopic):
             name=topic or settings.offset_storage_topic,
             key="offsets.storage.topic" if topic else "offset.storage.topic",
             partitions=settings.offset_storage_partitions,
-            replication_factor=settings.offset_storage_replication_factor,
+            replicas_wanted=settings.offset_storage_replication_factor,
         )
         super().__init__(settings.kafka(), plan, self._apply)
         self._lock = threading.Lock()

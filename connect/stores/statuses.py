@@ -149,7 +149,7 @@ class StatusStore(StatusWriter):
             name=settings.status_storage_topic,
             key="status.storage.topic",
             partitions=settings.status_storage_partitions,
-            replication_factor=settings.status_storage_replication_factor,
+            replicas_wanted=settings.status_storage_replication_factor,
         )
         self._followed = CompactedTopic(settings.kafka(), plan, self._read)
         self._lock = threading.Lock()

@@ -37,7 +37,7 @@ class TopicPlan:
     key: str
     """The setting that names it, for error messages."""
     partitions: int
-    replication_factor: int = -1
+    replicas_wanted: int
     is_single: bool = False
     """Whether it must have a single partition."""
 
@@ -190,10 +190,10 @@ class CompactedTopic:
 def ensure_topic(admin: Admin, plan: TopicPlan) -> int:
     """Create the topic if it is missing; returns the number of its partitions. ConfigError if it is unsuitable."""
     try:
-        admin.create_topic(
+        admin.create_replicated_topic(
             plan.name,
             partitions=plan.partitions,
-            replication_factor=plan.replication_factor,
+            replicas_wanted=plan.replicas_wanted,
             configs={"cleanup.policy": "compact"},
         )
         log.info("topic created", extra={"topic": plan.name, "partitions": plan.partitions})

@@ -9,7 +9,7 @@ from connectors.mirror.policy import Policy
 from connectors.mirror.selection import Names, Selection
 from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from core_broker.client.admin import Admin
-from core_broker.client.errors import AlreadyExists, ClientError, NotFound, Rejected
+from core_broker.client.errors import AlreadyExists, NotFound, Rejected
 from core_broker.client.models import Config
 
 log = logging.getLogger(__name__)
@@ -81,14 +81,16 @@ class TopicSync:
         }
 
     def _create(self, name: str, partitions: int, configs: Mapping[str, str]) -> bool:
-        replicas = _replicas(self._target, self._replication_factor)
+        replicas = self._replication_factor
         try:
             try:
-                self._target.create_topic(name, partitions=partitions, replication_factor=replicas, configs=configs)
+                self._target.create_replicated_topic(
+                    name, partitions=partitions, replicas_wanted=replicas, configs=configs
+                )
             except Rejected as error:
                 # Perhaps a config that this cluster does not know: a copy without it is better than none.
                 log.warning("a mirrored topic is created without configs", extra={"topic": name, "error": str(error)})
-                self._target.create_topic(name, partitions=partitions, replication_factor=replicas)
+                self._target.create_replicated_topic(name, partitions=partitions, replicas_wanted=replicas)
         except AlreadyExists:
             return False  # Created at the same time by another client: its partitions are counted next time.
         except Rejected as error:
@@ -103,8 +105,7 @@ def ensure_internal(admin: Admin, name: str, *, replication_factor: int) -> None
     if name in admin.topic_names():
         return
     try:
-        replicas = _replicas(admin, replication_factor)
-        admin.create_topic(name, partitions=1, replication_factor=replicas, configs=_COMPACTED)
+        admin.create_replicated_topic(name, partitions=1, replicas_wanted=replication_factor, configs=_COMPACTED)
     except AlreadyExists:
         pass
 
@@ -127,11 +128,3 @@ def sync_acls(source: Admin, target: Admin, *, selection: Selection, policy: Pol
     if missing:
         target.access.create(missing)
     return len(missing)
-
-
-def _replicas(admin: Admin, wanted: int) -> int:
-    """As many replicas as wanted, but not more than there are brokers."""
-    try:
-        return max(1, min(wanted, len(admin.cluster().brokers)))
-    except ClientError:
-        return wanted

@@ -31,7 +31,16 @@ from core_broker.client.access import Access
 from core_broker.client.config_entries import changes_of, read_configs
 from core_broker.client.consumer import TopicPartition
 from core_broker.client.direct import DirectAdmin
-from core_broker.client.errors import ClientError, NotAllowed, NotFound, Retriable, Unreachable, from_kafka, map_errors
+from core_broker.client.errors import (
+    ClientError,
+    NotAllowed,
+    NotFound,
+    Rejected,
+    Retriable,
+    Unreachable,
+    from_kafka,
+    map_errors,
+)
 from core_broker.client.group_consumer import Commit
 from core_broker.client.maintenance import Maintenance
 from core_broker.client.models import (
@@ -142,6 +151,19 @@ class Admin:
                 [new], request_timeout=self._timeout, operation_timeout=self._timeout, validate_only=validate_only
             )
         self._wait(futures[name])
+
+    def create_replicated_topic(
+        self, name: str, *, partitions: int, replicas_wanted: int, configs: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic with as many replicas as wanted, or with one on each broker if the cluster has fewer."""
+        try:
+            self.create_topic(name, partitions=partitions, replication_factor=replicas_wanted, configs=configs)
+        except Rejected as error:
+            # Asked only after a refusal, because a broker that is down for a moment takes its replica, too.
+            brokers = len(self.cluster().brokers) if error.code == KafkaError.INVALID_REPLICATION_FACTOR else 0
+            if not 0 < brokers < replicas_wanted:
+                raise
+            self.create_topic(name, partitions=partitions, replication_factor=brokers, configs=configs)
 
     def delete_topics(self, names: Iterable[str]) -> Outcome:
         """Delete topics."""

@@ -538,11 +538,7 @@ def test_a_dead_letter_topic_that_cannot_be_made_stops_the_task_before_it_reads(
     world: TaskWorld, broker: BrokerProcess, script: Script, name: str
 ) -> None:
     create_topic(broker, f"{name}-in")
-    config = sink(name, errors_tolerance="all")
-    config |= {
-        "errors.deadletterqueue.topic.name": f"{name}-dead",
-        "errors.deadletterqueue.topic.replication.factor": "3",
-    }
+    config = sink(name, errors_tolerance="all") | {"errors.deadletterqueue.topic.name": f"{name} dead"}
     task = world.start(name, config)
     assert "Could not initialize dead letter queue" in world.wait_for(task, State.FAILED)
 

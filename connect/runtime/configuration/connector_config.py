@@ -122,13 +122,13 @@ class ConnectorConfig(Config):
     """The topic for bad records, as they were read; not set: none."""
     errors_deadletterqueue_topic_replication_factor: int = option(
         SHORT,
-        default=-1,
+        default=3,
         check=_FACTOR,
         group=_ERRORS,
         display_name="Dead Letter Queue Topic Replication Factor",
         width=_MEDIUM,
     )
-    """The replication factor of that topic when the task creates it."""
+    """Its replicas when the task creates it; fewer where the cluster has fewer brokers."""
     errors_deadletterqueue_topic_partitions: int = option(
         INT,
         default=1,

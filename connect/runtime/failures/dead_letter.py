@@ -56,10 +56,10 @@ class DeadLetters(DeadLetterWriter):
         admin = Admin(self._admin_settings)
         try:
             if self.topic not in admin.topic_names():
-                admin.create_topic(
+                admin.create_replicated_topic(
                     self.topic,
                     partitions=self._config.errors_deadletterqueue_topic_partitions,
-                    replication_factor=self._config.errors_deadletterqueue_topic_replication_factor,
+                    replicas_wanted=self._config.errors_deadletterqueue_topic_replication_factor,
                     configs=_NO_RETENTION,
                 )
         except AlreadyExists:

@@ -166,7 +166,8 @@ class DeadLetterBox:
         if topic in admin.topic_names():
             return
         try:
-            admin.create_topic(topic, partitions=1, configs=_FOREVER)
+            replicas = self._settings.config_storage_replication_factor
+            admin.create_replicated_topic(topic, partitions=1, replicas_wanted=replicas, configs=_FOREVER)
         except AlreadyExists:
             pass
         except ClientError as error:
@@ -258,7 +259,12 @@ class _Notes(CompactedTopic):
     """The dead letters that were redriven, in a compacted topic."""
 
     def __init__(self, settings: ConnectSettings) -> None:
-        plan = TopicPlan(name=settings.redrive_storage_topic, key="redrive.storage.topic", partitions=1)
+        plan = TopicPlan(
+            name=settings.redrive_storage_topic,
+            key="redrive.storage.topic",
+            partitions=1,
+            replicas_wanted=settings.config_storage_replication_factor,
+        )
         super().__init__(settings.kafka(), plan, lambda record: self.known.add(record.key or b""))
         self.known: set[bytes] = set()
 

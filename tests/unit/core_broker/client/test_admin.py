@@ -40,6 +40,18 @@ def test_replicas_of_a_new_topic_can_be_chosen(cluster: ClientSettings, name: st
     assert [partition.replicas for partition in admin.topics([name])[0].partitions] == [(broker_id,)] * 2
 
 
+def test_a_topic_has_fewer_replicas_than_wanted_where_the_cluster_has_fewer_brokers(
+    cluster: ClientSettings, name: str
+) -> None:
+    admin = Admin(cluster)
+    admin.create_replicated_topic(name, partitions=2, replicas_wanted=3, configs={"cleanup.policy": "compact"})
+    broker_ids = tuple(broker.id for broker in admin.cluster().brokers)
+    assert [partition.replicas for partition in admin.topics([name])[0].partitions] == [broker_ids] * 2
+    assert "compact" in {config.value for config in admin.configs(name) if config.key == "cleanup.policy"}
+    with pytest.raises(Rejected, match="partitions"):
+        admin.create_replicated_topic(f"{name}-none", partitions=0, replicas_wanted=3)
+
+
 def test_authorized_operations_are_told_when_they_are_asked_for(cluster: ClientSettings, topic: str) -> None:
     admin = Admin(cluster)
     assert admin.topics([topic])[0].authorized_operations == ()
