@@ -26,8 +26,9 @@ _SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 class Connection:
     """One connection, encrypted and authenticated according to the settings; a context manager that closes it."""
 
-    def __init__(self, settings: ClientSettings, host: str, port: int) -> None:
+    def __init__(self, settings: ClientSettings, host: str, port: int, *, authenticates: bool = True) -> None:
         self._settings = settings
+        self._authenticates = authenticates
         self._properties = {key.lower(): str(value) for key, value in settings.properties.items()}
         self._address = (host, port)
         self._socket: socket.socket | ssl.SSLSocket | None = None
@@ -39,7 +40,7 @@ class Connection:
             self._socket = socket.create_connection(self._address, timeout=self._settings.timeout_seconds)
             if protocol.endswith("SSL"):
                 self._socket = _tls(self._properties).wrap_socket(self._socket, server_hostname=self._address[0])
-            if protocol.startswith("SASL"):
+            if protocol.startswith("SASL") and self._authenticates:
                 self._authenticate()
         except OSError as error:
             self.close()

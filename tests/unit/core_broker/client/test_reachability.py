@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from core_broker.client.admin import Admin
 from core_broker.client.errors import Unreachable
 from core_broker.client.reachability import Reachability
 from core_broker.client.settings import ClientSettings
 from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
+from tests.support.cluster import BrokerCluster
 
 pytestmark = pytest.mark.processes
 
@@ -61,6 +63,20 @@ def test_a_cluster_that_is_busy_is_waited_for_and_one_that_stays_silent_is_not(t
         finally:
             os.kill(broker.pid, signal.SIGCONT)
         eventually(lambda: _responds(reachability))
+
+
+def test_a_cluster_is_reached_while_its_controller_stands_still(tmp_path: Path) -> None:
+    with BrokerCluster(tmp_path) as brokers:
+        settings = ClientSettings(bootstrap_servers=brokers.bootstrap, properties=QUIET)
+        reachability = Reachability(settings)
+        reachability.check()
+        controller = brokers[Admin(settings).cluster().controller_id]
+        reachability.doubt()
+        os.kill(controller.pid, signal.SIGSTOP)
+        try:
+            reachability.check()
+        finally:
+            os.kill(controller.pid, signal.SIGCONT)
 
 
 def _responds(reachability: Reachability) -> bool:
