@@ -56,10 +56,11 @@ class TransactionalProducer:
         self._failed: ClientError | None = None
         self._groups: dict[str, Any] = {}
         own: Configuration = {"transactional.id": transactional_id, "enable.idempotence": True, "acks": "all"}
+        configuration = {**settings.configuration({**_DEFAULTS, **(defaults or {})}), **own}
+        if "transaction.timeout.ms" in configuration and "socket.timeout.ms" not in settings.properties:
+            del configuration["socket.timeout.ms"]  # the library chooses one that is shorter
         with map_errors():
-            self._producer = confluent_kafka.Producer(
-                {**settings.configuration({**_DEFAULTS, **(defaults or {})}), **own}
-            )
+            self._producer = confluent_kafka.Producer(configuration)
 
     def init(self) -> None:
         """Take over the id from any previous producer; its unfinished transaction is aborted."""

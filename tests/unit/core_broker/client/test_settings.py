@@ -6,6 +6,7 @@ def test_what_the_user_says_wins_over_what_a_caller_needs() -> None:
     assert settings.configuration({"linger.ms": 5, "acks": "all"}) == {
         "bootstrap.servers": "h:1",
         "client.id": "caudal",
+        "socket.timeout.ms": 15_000,
         "linger.ms": "9",
         "acks": "all",
         "security.protocol": "SSL",
