@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from confluent_kafka import (
@@ -74,7 +75,11 @@ _STALE = (
 """Errors that mean the library's cached leader or leader epoch is out of date."""
 _WATCH_SECONDS = 0.15
 _PAUSE_SECONDS = 0.1
-_FIRST_ATTEMPT_SECONDS = 0.15
+_FIRST_ATTEMPT_SECONDS = 3.0
+"""How long a broker may take to answer a question before another one is asked."""
+_FIRST_METADATA_SECONDS = 0.15
+_STUCK_SECONDS = 1.0
+"""A client whose broker did not answer for this long is replaced."""
 _RECONNECT_MS_MAX = 500
 """Reconnect soon after a cluster comes back: the library's default back-off grows to ten seconds."""
 
@@ -97,7 +102,7 @@ class Admin:
 
     def cluster(self) -> Cluster:
         """Id, brokers and controller."""
-        found = self._wait(self._client.describe_cluster(request_timeout=self._timeout))
+        found = self._ask(lambda client, seconds: self._wait(client.describe_cluster(request_timeout=seconds)))
         return Cluster(
             cluster_id=found.cluster_id or "",
             controller_id=found.controller.id if found.controller else -1,
@@ -122,13 +127,17 @@ class Admin:
 
     def topics(self, names: Iterable[str], *, authorized_operations: bool = False) -> list[Topic]:
         """Partitions, leaders and replicas of topics; NotFound when one does not exist."""
-        with map_errors():
-            futures = self._client.describe_topics(
-                TopicCollection(list(names)),
-                request_timeout=self._timeout,
+        wanted = list(names)
+
+        def describe(client: AdminClient, seconds: float) -> list[Topic]:
+            futures = client.describe_topics(
+                TopicCollection(wanted),
+                request_timeout=seconds,
                 include_authorized_operations=authorized_operations,
             )
-        return [_topic(self._wait(future)) for future in futures.values()]
+            return [_topic(self._wait(future)) for future in futures.values()]
+
+        return self._ask(describe)
 
     def create_topic(
         self,
@@ -147,7 +156,7 @@ class Admin:
                 new = NewTopic(name, len(replicas), replica_assignment=replicas, config=dict(configs or {}))
             else:
                 new = NewTopic(name, partitions, replication_factor, config=dict(configs or {}))
-            futures = self._client.create_topics(
+            futures = self._controlling_client().create_topics(
                 [new], request_timeout=self._timeout, operation_timeout=self._timeout, validate_only=validate_only
             )
         self._wait(futures[name])
@@ -167,7 +176,7 @@ class Admin:
 
     def delete_topics(self, names: Iterable[str]) -> Outcome:
         """Delete topics."""
-        futures = self._client.delete_topics(
+        futures = self._controlling_client().delete_topics(
             list(names), request_timeout=self._timeout, operation_timeout=self._timeout
         )
         return self._outcome(futures)
@@ -175,7 +184,7 @@ class Admin:
     def grow_topic(self, name: str, partitions: int, *, validate_only: bool = False) -> None:
         """Raise the number of partitions of a topic."""
         with map_errors():
-            futures = self._client.create_partitions(
+            futures = self._controlling_client().create_partitions(
                 [NewPartitions(name, partitions)],
                 request_timeout=self._timeout,
                 operation_timeout=self._timeout,
@@ -187,8 +196,9 @@ class Admin:
 
     def configs(self, name: str) -> list[Config]:
         """The configs of a topic, by key."""
-        (found,) = self._describe([ConfigResource(ResourceType.TOPIC, name)])
-        return read_configs(self._wait(found))
+        if name not in (found := self.configs_of_topics([name])):
+            raise NotFound(f"topic {name} does not exist", code=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        return found[name]
 
     def configs_of_topics(self, names: Iterable[str]) -> dict[str, list[Config]]:
         """The configs of many topics, in few requests; topics that no longer exist are left out."""
@@ -196,15 +206,29 @@ class Admin:
         wanted = list(names)
         for start in range(0, len(wanted), _TOPICS_PER_REQUEST):
             batch = wanted[start : start + _TOPICS_PER_REQUEST]
-            futures = self._describe([ConfigResource(ResourceType.TOPIC, name) for name in batch])
-            for name, future in zip(batch, futures, strict=True):
-                with suppress(NotFound):
-                    configs[name] = read_configs(self._wait(future))
+            configs |= self._ask(partial(self._describe_topic_configs, batch))
+        return configs
+
+    def _describe_topic_configs(
+        self, names: Sequence[str], client: AdminClient, seconds: float
+    ) -> dict[str, list[Config]]:
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        with map_errors():
+            futures = client.describe_configs(resources, request_timeout=seconds)
+        configs: dict[str, list[Config]] = {}
+        for name, resource in zip(names, resources, strict=True):
+            with suppress(NotFound):
+                configs[name] = read_configs(self._wait(futures[resource]))
         return configs
 
     def configs_of_brokers(self, broker_ids: Iterable[int]) -> dict[int, list[Config]]:
         """The configs of brokers; each broker describes its own, and all are queried concurrently."""
-        futures = {id_: self._describe([ConfigResource(ResourceType.BROKER, str(id_))])[0] for id_ in broker_ids}
+        futures = {}
+        for broker_id in broker_ids:
+            resource = ConfigResource(ResourceType.BROKER, str(broker_id))
+            with map_errors():
+                described = self._client.describe_configs([resource], request_timeout=self._timeout)
+            futures[broker_id] = described[resource]
         return {broker_id: read_configs(self._wait(future)) for broker_id, future in futures.items()}
 
     def alter_configs(
@@ -259,16 +283,9 @@ class Admin:
             raise Unreachable("the cluster has no brokers at the moment")
         return chosen or found.brokers[0]
 
-    def _describe(self, resources: list[ConfigResource]) -> list["Future[Any]"]:
-        if not resources:
-            return []
-        with map_errors():
-            futures = self._client.describe_configs(resources, request_timeout=self._timeout)
-        return [futures[resource] for resource in resources]
-
     def _alter(self, resources: list[ConfigResource], *, validate_only: bool) -> list["Future[Any]"]:
         with map_errors():
-            futures = self._client.incremental_alter_configs(
+            futures = self._controlling_client().incremental_alter_configs(
                 resources, request_timeout=self._timeout, validate_only=validate_only
             )
         return [futures[resource] for resource in resources]
@@ -300,21 +317,27 @@ class Admin:
     ) -> dict[TopicPartition, int | ClientError]:
         if not request:
             return {}
-        with map_errors():
-            futures = self._client.list_offsets(dict(request), request_timeout=self._timeout, **options)
-        found: dict[TopicPartition, int | ClientError] = {}
-        for item, future in futures.items():
-            try:
-                found[item.topic, item.partition] = known_offset(self._wait(future).offset)
-            except ClientError as error:
-                found[item.topic, item.partition] = error
-        return found
+
+        def list_offsets(client: AdminClient, seconds: float) -> dict[TopicPartition, int | ClientError]:
+            with map_errors():
+                futures = client.list_offsets(dict(request), request_timeout=seconds, **options)
+            found: dict[TopicPartition, int | ClientError] = {}
+            for item, future in futures.items():
+                try:
+                    found[item.topic, item.partition] = known_offset(self._wait(future).offset)
+                except Unreachable:
+                    raise
+                except ClientError as error:
+                    found[item.topic, item.partition] = error
+            return found
+
+        return self._ask(list_offsets)
 
     # --- groups ---
 
     def groups(self) -> list[GroupSummary]:
         """Every group, by name."""
-        found = self._wait(self._client.list_consumer_groups(request_timeout=self._timeout))
+        found = self._ask(lambda client, seconds: self._wait(client.list_consumer_groups(request_timeout=seconds)))
         if found.errors and not found.valid:
             raise from_kafka(found.errors[0])
         listed = [
@@ -327,17 +350,21 @@ class Admin:
 
     def group(self, group_id: str) -> Group:
         """State and members of a group; a group that does not exist is reported as dead."""
-        with self._coordinators() as client, map_errors():
-            futures = client().describe_consumer_groups([group_id], request_timeout=self._timeout)
+
+        def describe(client: Callable[[], AdminClient], seconds: float) -> Group:
+            futures = client().describe_consumer_groups([group_id], request_timeout=seconds)
             return _group(self._wait(futures[group_id]))
+
+        return self._ask_coordinators(describe)
 
     def describe_groups(self, group_ids: Sequence[str]) -> list[Group]:
         """State and members of groups, in one call; those that are gone or may not be described are left out."""
         if not group_ids:
             return []
-        described = []
-        with self._coordinators() as client, map_errors():
-            futures = client().describe_consumer_groups(list(group_ids), request_timeout=self._timeout)
+
+        def describe(client: Callable[[], AdminClient], seconds: float) -> list[Group]:
+            described = []
+            futures = client().describe_consumer_groups(list(group_ids), request_timeout=seconds)
             for group_id, future in futures.items():
                 try:
                     group = _group(self._wait(future))
@@ -346,7 +373,9 @@ class Admin:
                 # The library cuts names at NUL, and then describes another group.
                 if group.group_id == group_id and not (group.is_simple and group.state == "dead"):
                     described.append(group)
-        return described
+            return described
+
+        return self._ask_coordinators(describe)
 
     def group_offsets(self, group_id: str) -> dict[TopicPartition, int]:
         """The committed offsets of a group."""
@@ -355,9 +384,12 @@ class Admin:
     def group_commits(self, group_id: str) -> dict[TopicPartition, Commit]:
         """The same, with the metadata of each commit."""
         request = [ConsumerGroupTopicPartitions(group_id)]
-        with self._coordinators() as client, map_errors():
-            futures = client().list_consumer_group_offsets(request, request_timeout=self._timeout)
-            found = self._wait(futures[group_id]).topic_partitions or []
+
+        def list_offsets(client: Callable[[], AdminClient], seconds: float) -> Any:
+            futures = client().list_consumer_group_offsets(request, request_timeout=seconds)
+            return self._wait(futures[group_id]).topic_partitions or []
+
+        found = self._ask_coordinators(list_offsets)
         return {
             (item.topic, item.partition): Commit(item.offset, item.metadata or "") for item in found if item.offset >= 0
         }
@@ -376,10 +408,12 @@ class Admin:
         """The same, with the metadata of each commit."""
         places = [KafkaTopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits.items()]
         request = [ConsumerGroupTopicPartitions(group_id, places)]
-        with self._coordinators() as client, map_errors():
-            futures = client().alter_consumer_group_offsets(request, request_timeout=self._timeout)
-            found = self._wait(futures[group_id]).topic_partitions or []
-        for item in found:
+
+        def alter_offsets(client: Callable[[], AdminClient], seconds: float) -> Any:
+            futures = client().alter_consumer_group_offsets(request, request_timeout=seconds)
+            return self._wait(futures[group_id]).topic_partitions or []
+
+        for item in self._ask_coordinators(alter_offsets):
             if item.error is not None:
                 raise from_kafka(item.error)
 
@@ -399,6 +433,15 @@ class Admin:
         """Delete groups that have no members."""
         with self._coordinators() as client:
             return self._outcome(client().delete_consumer_groups(list(group_ids), request_timeout=self._timeout))
+
+    def _ask_coordinators(self, question: Callable[[Callable[[], AdminClient], float], T]) -> T:
+        """The same as `_ask`, for group coordinators."""
+
+        def ask(_: AdminClient, seconds: float) -> T:
+            with self._coordinators() as client:
+                return question(client, seconds)
+
+        return self._ask(ask)
 
     @contextmanager
     def _coordinators(self) -> Iterator[Callable[[], AdminClient]]:
@@ -433,21 +476,34 @@ class Admin:
         raise Unreachable(f"no response within {self._timeout:g} s")
 
     def _metadata(self) -> ClusterMetadata:
-        """The metadata of all topics.
+        """The metadata of all topics."""
+        return self._ask(lambda client, seconds: client.list_topics(timeout=seconds), _FIRST_METADATA_SECONDS)
 
-        Retried with growing time-outs, because the library cannot cancel a request that got stuck.
+    def _ask(self, question: Callable[[AdminClient, float], T], first_seconds: float = _FIRST_ATTEMPT_SECONDS) -> T:
+        """The answer to a question that may be asked again: with growing time-outs, and over new connections.
+
+        The library cannot cancel a request that got stuck, and goes on waiting for a broker that has died.
         """
-        attempt_seconds, ends_at = _FIRST_ATTEMPT_SECONDS, time.monotonic() + self._timeout
+        attempt_seconds, ends_at = first_seconds, time.monotonic() + self._timeout
         while True:
+            left = max(ends_at - time.monotonic(), _PAUSE_SECONDS)
             try:
                 with map_errors():
-                    return self._client.list_topics(timeout=min(attempt_seconds, self._timeout))
+                    return question(self._client, min(attempt_seconds, left))
             except Unreachable:
                 if time.monotonic() >= ends_at:
                     raise
             self._watch()
             time.sleep(_PAUSE_SECONDS)
+            if attempt_seconds >= _STUCK_SECONDS:
+                with map_errors():
+                    self._client = AdminClient(self._configuration)
             attempt_seconds *= 2
+
+    def _controlling_client(self) -> AdminClient:
+        """The client, once it reaches the controller: what changes something is sent only once."""
+        self.cluster()
+        return self._client
 
     def _outcome(self, futures: Mapping[str, "Future[Any]"]) -> Outcome:
         outcome: Outcome = {}

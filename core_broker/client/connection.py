@@ -53,6 +53,11 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def set_timeout(self, seconds: float) -> None:
+        """How long the answers to the next requests may take."""
+        assert self._socket is not None, "the connection is not open"
+        self._socket.settimeout(seconds)
+
     def close(self) -> None:
         """Close the connection if it is open."""
         if self._socket is not None:

@@ -5,7 +5,9 @@ Requests go to the controller, or to any other broker if that one does not respo
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from core_broker.client.connection import Connection
@@ -17,6 +19,7 @@ from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import add_raft_voter, describe_cluster, describe_quorum, elect_leaders
 from core_broker.protocol.messages import alter_partition_reassignments as reassignments
 from core_broker.protocol.messages import describe_log_dirs as log_dirs
+from core_broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from core_broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -29,6 +32,7 @@ Outcome = dict[tuple[str, int], ClientError | None]
 """The error of each partition, None where the request succeeded."""
 
 _METADATA_TOPIC: Final = "__cluster_metadata"
+_FIRST_ANSWER_MS: Final = 2_000
 _PREFERRED, _UNCLEAN = 0, 1
 
 
@@ -70,7 +74,7 @@ class Maintenance:
 
     def log_dirs(self, broker: Broker) -> list[LogDir]:
         """The data folders of one broker, and the size of each partition in them."""
-        with Connection(self._settings, broker.host, broker.port) as connection:
+        with self._open(broker) as connection:
             response = connection.send(log_dirs.DescribeLogDirsRequest(None), 4, log_dirs.DescribeLogDirsResponse)
         _raise_error(response.error_code, None)
         return [
@@ -184,11 +188,20 @@ class Maintenance:
         for version in versions:
             for broker in brokers:
                 try:
-                    with Connection(self._settings, broker.host, broker.port) as connection:
+                    with self._open(broker) as connection:
                         return connection.send(request, version, response)
                 except Unreachable as error:
                     failure = error
         raise failure
+
+    @contextmanager
+    def _open(self, broker: Broker) -> Iterator[Connection]:
+        """A connection to a broker that answers: one that stands still is given up soon, so that others are asked."""
+        quick = replace(self._settings, timeout_ms=min(self._settings.timeout_ms, _FIRST_ANSWER_MS))
+        with Connection(quick, broker.host, broker.port) as connection:
+            connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            connection.set_timeout(self._settings.timeout_seconds)
+            yield connection
 
 
 def _quorum_replica(found: describe_quorum.ReplicaState) -> QuorumReplica:

@@ -1,3 +1,5 @@
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from core_broker.client.errors import ClientError, Rejected, Retriable, Unreacha
 from core_broker.client.settings import ClientSettings
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
+from tests.support.cluster import BrokerCluster
 
 pytestmark = pytest.mark.processes
 
@@ -131,3 +134,23 @@ def test_an_offset_that_the_library_made_up_for_a_lost_broker_is_none() -> None:
     with pytest.raises(Retriable):
         known_offset(-1001)
     assert known_offset(-1) == -1, "a time after all records"
+
+
+def test_questions_are_answered_while_the_controller_stands_still(tmp_path: Path) -> None:
+    with BrokerCluster(tmp_path) as brokers:
+        admin = Admin(
+            ClientSettings(bootstrap_servers=brokers.bootstrap, timeout_ms=30_000, properties={"log_level": "0"})
+        )
+        admin.create_topic("t", partitions=1)
+        controller = brokers[admin.cluster().controller_id]
+        os.kill(controller.pid, signal.SIGSTOP)
+        try:
+            assert admin.cluster().controller_id != controller.node_id
+            assert "t" in admin.topic_names()
+            admin.create_topic("u", partitions=1)
+            assert set(admin.configs_of_topics(["t", "u"])) == {"t", "u"}
+            assert admin.offsets([("t", 0)], "latest") == {("t", 0): 0}
+            admin.set_group_offsets("g", {("t", 0): 0})
+            assert admin.group_offsets("g") == {("t", 0): 0}
+        finally:
+            os.kill(controller.pid, signal.SIGCONT)

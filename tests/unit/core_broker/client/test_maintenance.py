@@ -1,3 +1,6 @@
+import socket
+from dataclasses import replace
+
 import pytest
 
 from core_broker.client.admin import Admin
@@ -8,6 +11,7 @@ from core_broker.client.settings import ClientSettings
 from core_broker.protocol.fields import decode
 from core_broker.protocol.messages import alter_partition_reassignments as wire
 from core_broker.protocol.messages import describe_quorum, elect_leaders
+from core_broker.protocol.messages.api_versions import ApiVersionsResponse
 from core_broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
@@ -16,17 +20,19 @@ from core_broker.protocol.messages.list_partition_reassignments import (
 from tests.support.scripted_broker import Answer, ScriptedBroker, saying
 
 SETTINGS = ClientSettings(timeout_ms=5000)
+GREETING = saying(ApiVersionsResponse(), 0)
+"""The answer to the question whether the broker answers at all."""
 
 
-def maintenance(*ports: int, controller_id: int = 1) -> Maintenance:
+def maintenance(*ports: int, controller_id: int = 1, settings: ClientSettings = SETTINGS) -> Maintenance:
     """Of a cluster whose brokers have these ports, and the ids from 1 on."""
     brokers = tuple(Broker(id=number, host="127.0.0.1", port=port) for number, port in enumerate(ports, 1))
-    return Maintenance(SETTINGS, lambda: Cluster(cluster_id="c", controller_id=controller_id, brokers=brokers))
+    return Maintenance(settings, lambda: Cluster(cluster_id="c", controller_id=controller_id, brokers=brokers))
 
 
 def reassignments(answer: Answer) -> list[Reassignment]:
     """What is moving, according to a broker with this answer."""
-    with ScriptedBroker([answer]) as scripted:
+    with ScriptedBroker([GREETING, answer]) as scripted:
         return maintenance(scripted.port).reassignments()
 
 
@@ -66,8 +72,17 @@ def test_a_cluster_without_brokers_is_unreachable() -> None:
 
 
 def test_another_broker_is_asked_if_the_controller_does_not_respond() -> None:
-    with ScriptedBroker([saying(ListPartitionReassignmentsResponse(error_message=None), 0)]) as scripted:
+    answer = saying(ListPartitionReassignmentsResponse(error_message=None), 0)
+    with ScriptedBroker([GREETING, answer]) as scripted:
         assert maintenance(1, scripted.port).reassignments() == []
+
+
+def test_another_broker_is_asked_if_the_controller_stands_still() -> None:
+    answer = saying(ListPartitionReassignmentsResponse(error_message=None), 0)
+    # Connections that are never accepted, as those to a process that was stopped.
+    with socket.create_server(("127.0.0.1", 0)) as still, ScriptedBroker([GREETING, answer]) as scripted:
+        settings = replace(SETTINGS, timeout_ms=60_000)
+        assert maintenance(still.getsockname()[1], scripted.port, settings=settings).reassignments() == []
 
 
 def test_moves_and_cancellations_are_sent_by_topic_and_answered_by_partition() -> None:
@@ -83,9 +98,9 @@ def test_moves_and_cancellations_are_sent_by_topic_and_answered_by_partition() -
             )
         ],
     )
-    with ScriptedBroker([saying(answer, 0)]) as scripted:
+    with ScriptedBroker([GREETING, saying(answer, 0)]) as scripted:
         outcome = maintenance(scripted.port).reassign({("a", 0): (1, 2), ("a", 1): None})
-        request = decode(wire.AlterPartitionReassignmentsRequest, 0, scripted.requests[0][2], 1)
+        request = decode(wire.AlterPartitionReassignmentsRequest, 0, scripted.requests[1][2], 1)
     assert [(item.partition_index, item.replicas) for item in request.topics[0].partitions] == [(0, [1, 2]), (1, None)]
     assert outcome["a", 0] is None
     assert str(outcome["a", 1]) == "nothing to cancel"
@@ -96,9 +111,9 @@ def test_partitions_that_need_no_election_are_left_out() -> None:
     answer = elect_leaders.ElectLeadersResponse(
         replica_election_results=[elect_leaders.ReplicaElectionResult("a", results)]
     )
-    with ScriptedBroker([saying(answer, 2)]) as scripted:
+    with ScriptedBroker([GREETING, saying(answer, 2)]) as scripted:
         assert maintenance(scripted.port).elect_leaders([("a", 0), ("a", 1)], is_unclean=True) == {("a", 0): None}
-        request = decode(elect_leaders.ElectLeadersRequest, 2, scripted.requests[0][2], 1)
+        request = decode(elect_leaders.ElectLeadersRequest, 2, scripted.requests[1][2], 1)
     assert (request.election_type, request.topic_partitions) == (1, [elect_leaders.TopicPartitions("a", [0, 1])])
 
 
@@ -107,7 +122,10 @@ def test_an_error_of_the_quorum_is_raised() -> None:
     answer = describe_quorum.DescribeQuorumResponse(
         error_message=None, topics=[describe_quorum.DescribeQuorumResponseTopicData("__cluster_metadata", [partition])]
     )
-    with ScriptedBroker([saying(answer, 2)]) as scripted, pytest.raises(Exception, match="another node leads"):
+    with (
+        ScriptedBroker([GREETING, saying(answer, 2)]) as scripted,
+        pytest.raises(Exception, match="another node leads"),
+    ):
         maintenance(scripted.port).quorum()
 
 
