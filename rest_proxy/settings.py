@@ -68,8 +68,9 @@ class ProxySettings(WebSettings):
 
     bootstrap_servers: tuple[str, ...] = setting(LIST, default=("localhost:9092",), check=not_empty())
     """Where to find the Kafka cluster: `host:port`, several separated by commas."""
-    kafka_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
-    """How long one call to the cluster may take, once a broker is connected."""
+    kafka_timeout_ms: int = setting(INT, default=30_000, check=at_least(100))
+    """How long one call to the cluster may take, once a broker is connected: longer than other brokers need to replace
+    one that has died."""
     client_properties: Properties = gathered("client.", default=())
     """Any property of librdkafka for all clients of the cluster: `client.security.protocol`, ..."""
     producer_properties: Properties = gathered("producer.", default=())

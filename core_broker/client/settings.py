@@ -6,10 +6,11 @@ from typing import Final
 
 Configuration = Mapping[str, str | int | float | bool]
 
-_REQUEST_TIMEOUT_MS: Final = 15_000
-"""After this long without an answer, a client asks another broker. The library's default is a minute: so long would a
-machine that has lost its power keep its clients from the new leaders. Longer than a broker's session, because leaders
-wait that long for a follower that has died."""
+_REQUEST_TIMEOUT_MS_MIN: Final = 1_000
+_REQUEST_TIMEOUT_MS_MAX: Final = 15_000
+"""After this long without an answer, at most, a client asks another broker. The library's default is a minute: so long
+would a machine that has lost its power keep its clients from the new leaders. Longer than a broker's session, because
+leaders wait that long for a follower that has died."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class ClientSettings:
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "client.id": self.client_id,
-            "socket.timeout.ms": _REQUEST_TIMEOUT_MS,
+            "socket.timeout.ms": max(_REQUEST_TIMEOUT_MS_MIN, min(self.timeout_ms, _REQUEST_TIMEOUT_MS_MAX)),
             **(defaults or {}),
             **self.properties,
         }

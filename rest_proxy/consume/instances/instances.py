@@ -164,7 +164,6 @@ class Instances:
         defaults: Configuration = {
             **_PROPERTIES,
             "max.poll.interval.ms": min(_DAY_MS, max(300_000, 2 * self._timeout_ms)),
-            "socket.timeout.ms": max(1000, settings.timeout_ms),
             "client.id": saved.name,
         }
         own: Configuration = {**saved.config.properties, "auto.offset.reset": saved.config.auto_offset_reset}
