@@ -8,7 +8,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_errors
+from core_broker.client.errors import NotFound, Unreachable, from_kafka, is_passing, map_errors
 from core_broker.client.records import Header, IncomingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -24,8 +24,6 @@ _TIMESTAMP_TYPES = {
 # When a header name is not UTF-8, the library returns a result with an exception set. CPython detects that (as
 # SystemError) when the method is called this way; a direct call, once specialised by the interpreter, does not.
 _call_headers: Callable[[Message], dict[str, Value] | list[tuple[str, Value]] | None] = methodcaller("headers")
-# Transient errors that the library recovers from by itself; a lasting one shows as reads that return nothing.
-_PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 
 
 class Consumer:
@@ -83,7 +81,7 @@ class Consumer:
                 self.ended.discard(place)
             elif error.code() == KafkaError._PARTITION_EOF:
                 self.ended.add(place)
-            elif error.code() not in _PASSING:
+            elif not is_passing(error):
                 raise from_kafka(error)
         return [incoming(message) for message in messages if message.error() is None]
 

@@ -114,6 +114,11 @@ def from_kafka(error: KafkaError) -> ClientError:
     return _kind(error)(_PLAINER.get(error.code()) or error.str(), code=error.code())
 
 
+def is_passing(error: KafkaError) -> bool:
+    """Whether a consumer recovers from an error by itself, such as a leader or coordinator that has moved."""
+    return issubclass(_kind(error), Retriable | Unreachable)
+
+
 def from_queueing(error: KafkaError, topic: str) -> ClientError:
     """The library's error for a record that it refused to queue, as ours.
 

@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from core_broker.client.consumer import TopicPartition, incoming
-from core_broker.client.errors import ClientError, NotFound, Rejected, from_kafka, map_errors
+from core_broker.client.errors import ClientError, NotFound, Rejected, from_kafka, is_passing, map_errors
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -25,18 +25,7 @@ _BATCH = 1000
 _SEEK_PAUSE_SECONDS = 0.01
 _LEAVING_SECONDS = 2.0
 _LEAVING_PAUSE_SECONDS = 0.01
-# Transient errors that the library recovers from by itself; a lasting one shows as reads that return nothing.
-_PASSING = (
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._RESOLVE,
-    KafkaError._TIMED_OUT,
-    KafkaError._PARTITION_EOF,
-    KafkaError._MAX_POLL_EXCEEDED,
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-)
+_EVENTS = (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
 _UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 _ASSIGNMENT_LOST = (
     KafkaError.ILLEGAL_GENERATION,
@@ -198,7 +187,8 @@ class GroupConsumer:
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 place = f"{message.topic()}-{message.partition()}"
                 self._error = NoCommittedOffset(f"{place} has no committed offset", code=error.code())
-            elif error.code() not in _PASSING:
+            elif error.code() not in _EVENTS and not is_passing(error):
+                # What passes and yet lasts shows as reads that return nothing.
                 self._error = from_kafka(error)
         return records
 

@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from typing_extensions import override
 
 from core_broker.client.consumer import Consumer, TopicPartition, incoming
-from core_broker.client.errors import Rejected, from_kafka, map_errors
+from core_broker.client.errors import Rejected, from_kafka, is_passing, map_errors
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import ClientSettings
 
@@ -23,19 +23,6 @@ _DEFAULTS: Final = {
     "topic.metadata.propagation.max.ms": "500",
 }
 _NEEDED: Final = {"auto.offset.reset": "error", "enable.partition.eof": "true"}
-# Errors that the library recovers from by itself, and those of groups, which do not concern a reader.
-PASSING: Final = (
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._RESOLVE,
-    KafkaError._TIMED_OUT,
-    KafkaError._WAIT_COORD,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-)
 
 
 class OffsetOutOfRange(Rejected):
@@ -156,8 +143,13 @@ class Reader(Consumer):
             self.positions[place] = max(self.positions.get(place, 0), message.offset() or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise OffsetOutOfRange(place, message.offset() or 0)
-        elif error.code() not in PASSING:
+        elif not is_harmless(error):
             raise from_kafka(error)
+
+
+def is_harmless(error: KafkaError) -> bool:
+    """Whether a reader outside of groups may ignore an error."""
+    return is_passing(error) or error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
 def _is_end(message: Message) -> bool:

@@ -6,19 +6,10 @@ from typing import Any, Final
 import confluent_kafka
 from confluent_kafka import OFFSET_END, KafkaError, TopicPartition
 
-from core_broker.client.errors import Fatal, from_kafka, map_errors
+from core_broker.client.errors import Fatal, from_kafka, is_passing, map_errors
 from core_broker.client.settings import ClientSettings
 
-_PASSING: Final = (
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._RESOLVE,
-    KafkaError._TIMED_OUT,
-    KafkaError._MAX_POLL_EXCEEDED,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-)
+_EVENTS: Final = (KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_TOPIC_OR_PART)
 _NEEDED: Final = {
     # Sticky: a candidate that joins later does not depose the elected one.
     "partition.assignment.strategy": "cooperative-sticky",
@@ -62,7 +53,7 @@ class Candidacy:
         with map_errors():
             message = self._consumer.poll(timeout_seconds)
         error = message.error() if message is not None else None
-        if error is not None and error.code() not in _PASSING:
+        if error is not None and error.code() not in _EVENTS and not is_passing(error):
             failure = from_kafka(error)
             if error.code() == KafkaError.FENCED_INSTANCE_ID:
                 raise Fatal(str(failure), code=failure.code)

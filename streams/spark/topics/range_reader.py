@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from core_broker.client.consumer import TopicPartition, incoming
 from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_errors
-from core_broker.client.reader import PASSING, OffsetOutOfRange
+from core_broker.client.reader import OffsetOutOfRange, is_harmless
 from core_broker.client.records import Header
 from core_broker.client.settings import ClientSettings
 
@@ -186,7 +186,7 @@ class RangeReader:
                 records.append(message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._seen_until = max(self._seen_until, _offset(message) or 0)
-            elif error.code() not in PASSING:
+            elif not is_harmless(error):
                 if records:
                     self._unread = messages[index:]
                     return records

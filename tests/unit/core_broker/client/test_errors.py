@@ -2,7 +2,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from core_broker.client import errors
-from core_broker.client.errors import ClientError, from_kafka, from_queueing, map_errors
+from core_broker.client.errors import ClientError, from_kafka, from_queueing, is_passing, map_errors
 from core_broker.errors import ErrorCode
 
 
@@ -49,6 +49,25 @@ def test_an_unknown_topic_is_not_found_only_if_there_may_be_one(topic: str, kind
 def test_fatal_and_retriable_flags_of_the_library_are_kept() -> None:
     assert type(from_kafka(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH, fatal=True))) is errors.Fatal
     assert type(from_kafka(KafkaError(KafkaError.NOT_COORDINATOR, retriable=True))) is errors.Retriable
+
+
+@pytest.mark.parametrize(
+    ("code", "passes"),
+    [
+        (KafkaError.NOT_LEADER_FOR_PARTITION, True),
+        (KafkaError.FENCED_LEADER_EPOCH, True),
+        (KafkaError.OFFSET_NOT_AVAILABLE, True),
+        (KafkaError.NOT_COORDINATOR, True),
+        (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, True),
+        (KafkaError._ALL_BROKERS_DOWN, True),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, False),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, False),
+        (KafkaError.FENCED_INSTANCE_ID, False),
+        (KafkaError._AUTO_OFFSET_RESET, False),
+    ],
+)
+def test_consumers_sit_out_what_a_broker_that_has_died_leaves_behind(code: int, passes: bool) -> None:
+    assert is_passing(KafkaError(code)) is passes
 
 
 def test_every_code_of_the_protocol_becomes_one_of_ours() -> None:
