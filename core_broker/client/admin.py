@@ -484,7 +484,8 @@ class Admin:
 
         The library cannot cancel a request that got stuck, and goes on waiting for a broker that has died.
         """
-        attempt_seconds, ends_at = first_seconds, time.monotonic() + self._timeout
+        stuck_seconds = min(_STUCK_SECONDS, self._timeout / 3)
+        attempt_seconds, ends_at = min(first_seconds, self._timeout / 3), time.monotonic() + self._timeout
         while True:
             left = max(ends_at - time.monotonic(), _PAUSE_SECONDS)
             try:
@@ -495,7 +496,7 @@ class Admin:
                     raise
             self._watch()
             time.sleep(_PAUSE_SECONDS)
-            if attempt_seconds >= _STUCK_SECONDS:
+            if attempt_seconds >= stuck_seconds:
                 with map_errors():
                     self._client = AdminClient(self._configuration)
             attempt_seconds *= 2

@@ -10,7 +10,7 @@ from rich.text import Text
 from deploy.commands.options import DataOption, Output, OutputOption
 from deploy.launcher.request import DEFAULT_DATA
 from deploy.launcher.state import read
-from deploy.terminal.output import examples, failure, note, print_json, table
+from deploy.terminal.output import examples, failure, note, out, print_json, table
 from deploy.views.text import duration, size
 
 EPILOG: Final = examples(
@@ -57,7 +57,7 @@ def _print(found: Mapping[str, Any]) -> None:
     columns = ["Service", "State", "Process", "Endpoint", "Up", "Restarts#", "Memory#"]
     rows: list[tuple[object, ...]] = []
     for name, service in found["services"].items():
-        shown = service["state"] if service["state"] != "ready" or service["answers"] else "does not answer"
+        shown = service["state"] if _is_well(service) or service["state"] != "ready" else "does not answer"
         rows.append(
             (
                 name,
@@ -78,8 +78,15 @@ def _print(found: Mapping[str, Any]) -> None:
     table(title, columns, rows)
     if found["disk_free_bytes"] < _DISK_LOW_BYTES:
         note(f"[yellow]the disk has only {size(found['disk_free_bytes'])} left[/]")
+    for trouble in (found.get("cluster") or {}).get("troubles", ()):
+        out.print(f"[{'red]✗' if trouble['is_outage'] else 'yellow]!'}[/] {escape(trouble['text'])}")
     if not found["ready"]:
-        note(f"why:  caudal logs --data {escape(found['data'])}")
+        waiting = [name for name, service in found["services"].items() if not _is_well(service)]
+        note(f"why:  caudal logs {' '.join(waiting)} --data {escape(found['data'])}")
+
+
+def _is_well(service: Mapping[str, Any]) -> bool:
+    return service["state"] == "ready" and bool(service["answers"])
 
 
 def _size(count: int) -> str:

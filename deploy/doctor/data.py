@@ -17,27 +17,25 @@ _LETTERS_KEY: Final = "errors.deadletterqueue.topic.name"
 def cluster(context: Context) -> Iterator[Finding]:
     """Does the broker serve a real client?"""
     from core_broker.client.errors import ClientError
+    from deploy.views.cluster import describe_cluster
+    from deploy.views.cluster_health import missing_brokers, troubles
 
     endpoint = _endpoint(context, "broker")
     if endpoint is None:
         return
     try:
-        admin = _admin(endpoint, context)
-        found, topics = admin.cluster(), admin.all_topics()
+        found = describe_cluster(_admin(endpoint, context))
     except ClientError as error:
         yield problem("Cluster", f"a client gets no answer at {endpoint}: {error}", "see why:  caudal logs broker")
         return
-    partitions = [partition for topic in topics for partition in topic.partitions]
-    leaderless = sum(partition.leader < 0 for partition in partitions)
-    lagging = sum(len(partition.in_sync) < len(partition.replicas) for partition in partitions)
-    shown = f"{found.cluster_id} at {endpoint}: {len(topics)} topics, {len(partitions)} partitions"
-    if leaderless:
-        yield problem("Cluster", f"{shown}, {leaderless} of them without a leader", "see why:  caudal logs broker")
-    elif lagging:
-        step = "see which, and which broker is missing:  caudal cluster"
-        yield warning("Cluster", f"{shown}, {lagging} of them with replicas out of sync", step)
-    else:
-        yield ok("Cluster", shown)
+    listed = troubles(found)
+    if not listed:
+        yield ok("Cluster", f"{found.cluster_id} at {endpoint}: {found.topics} topics, {found.partitions} partitions")
+    missing = ", ".join(str(broker.id) for broker in missing_brokers(found))
+    for trouble in listed:
+        text = f"without broker {missing}: {trouble.text}" if missing else trouble.text
+        steps = [f"see all of it:  caudal cluster --bootstrap {endpoint}"] if trouble is listed[-1] else []
+        yield (problem if trouble.is_outage else warning)("Cluster", text, *steps)
 
 
 def registry(context: Context) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from core_broker.service.clock import SystemClock
 from deploy.launcher.health import is_healthy
 from deploy.launcher.spark import engine_pid
 from deploy.launcher.state import PlatformState
+from deploy.stack import broker_number
 
 _ANSWER_TIMEOUT_S: Final = 5.0
 _PROCESSES: Final = Path("/proc")
@@ -38,10 +39,32 @@ def examine(platform: PlatformState) -> dict[str, Any]:
     if platform.spark is not None:
         pid = engine_pid(Path(platform.spark.data_dir))
         found["spark"] |= {"pid": pid, "memory_bytes": memory_of(pid) if pid else 0}
+    found["cluster"] = _cluster(platform)
     found["ready"] = platform.is_ready and all(answers.values())
     found["uptime_s"] = max(0, now_ms - platform.started_ms) // 1000
     found["disk_free_bytes"] = shutil.disk_usage(platform.data).free
     return found
+
+
+def _cluster(platform: PlatformState) -> dict[str, Any] | None:
+    """Which brokers of a cluster are missing, and what that means; None for a broker on its own."""
+    from core_broker.client.admin import Admin
+    from core_broker.client.errors import ClientError
+    from deploy.clients.connections import client_settings
+    from deploy.views.cluster import describe_cluster
+    from deploy.views.cluster_health import Trouble, missing_brokers, troubles
+
+    if platform.bootstrap is None or not any(map(broker_number, platform.services)):
+        return None
+    try:
+        found = describe_cluster(Admin(client_settings(platform.bootstrap, timeout=_ANSWER_TIMEOUT_S)))
+    except ClientError as error:
+        trouble = Trouble(text=f"the cluster does not answer a client: {error}", is_outage=True)
+        return {"missing": [], "troubles": [msgspec.to_builtins(trouble)]}
+    return {
+        "missing": [broker.id for broker in missing_brokers(found)],
+        "troubles": msgspec.to_builtins(troubles(found)),
+    }
 
 
 def memory_of(pid: int) -> int:

@@ -66,11 +66,17 @@ def test_three_brokers_go_on_without_one_and_take_it_back(platform: PlatformProc
     assert without["under_min_isr"] == without["offline"] == []
     status = run_caudal("status", "--data", str(platform.data), "--output", "json")
     assert status.returncode == 1
-    assert {name: item["answers"] for name, item in json.loads(status.stdout)["services"].items()} == {
+    shown = json.loads(status.stdout)
+    assert {name: item["answers"] for name, item in shown["services"].items()} == {
         "broker-1": True,
         "broker-2": False,
         "broker-3": True,
     }
+    assert shown["cluster"]["missing"] == [2]
+    assert [item["is_outage"] for item in shown["cluster"]["troubles"]] == [False, False]
+    described = run_caudal("cluster", "--bootstrap", platform.bootstrap)
+    assert "are read and written as before" in described.stderr, described
+    assert "is down" in described.stderr, described
     doctor = run_caudal("doctor", "--data", str(platform.data), "--output", "json")
     found = {item["subject"]: item["level"] for item in json.loads(doctor.stdout)["findings"]}
     assert found["Service: broker-1"] == "ok"

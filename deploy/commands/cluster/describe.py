@@ -1,14 +1,15 @@
 """`caudal cluster`: brokers, controllers, and partitions that need attention."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import typer
+from rich.markup import escape
 from rich.text import Text
 
 from deploy.commands.cluster import brokers, moves
 from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption
-from deploy.terminal.output import done, examples, facts, failure, note, print_json, table, waiting
+from deploy.terminal.output import done, err, examples, facts, failure, note, print_json, steps, table, waiting
 from deploy.views.text import duration, plural, size
 
 if TYPE_CHECKING:
@@ -68,16 +69,34 @@ def _print(found: "ClusterView") -> None:
         table(f"Quorum, epoch {found.quorum.epoch}", ["Id #", "Role", "Lag #", "Lag in time #"], rows)
     _print_partitions("Offline: no replica can lead", found.offline)
     _print_partitions("Under min.insync.replicas: no writes with acks=all", found.under_min_isr)
-    _print_partitions("Under-replicated", found.under_replicated)
+    _print_under_replicated(found.under_replicated)
     if found.reassignments:
         moves.print_reassignments(found.reassignments)
+    _print_health(found)
+
+
+def _print_health(found: "ClusterView") -> None:
+    """What it all means, and what to do."""
+    from deploy.views.cluster_health import missing_brokers, troubles
+
+    missing = missing_brokers(found)
+    names = ", ".join(f"{broker.id} ({broker.host}:{broker.port})" for broker in missing)
+    advice = [f"start {'them' if len(missing) > 1 else 'it'} again; replicas then catch up by themselves"]
     if found.offline:
-        text = f"{plural(len(found.offline), 'partition')} cannot be read or written"
-        failure(text, ["start the brokers of their replicas", "or accept loss:  `caudal cluster elect --unclean`"])
-    elif not found.under_replicated:
-        done("every partition has all its replicas in sync")
+        advice.append("or, if it will never come back, accept loss:  `caudal cluster elect --unclean`")
+    elif missing:
+        advice.append(f"or, if it will never come back:  `caudal cluster drain {missing[0].id}`")
+    listed = troubles(found)
+    if missing:
+        failure(f"{'brokers' if len(missing) > 1 else 'broker'} {names} {'are' if len(missing) > 1 else 'is'} down")
+    for trouble in listed:
+        err.print(f"[{'bold red]✗' if trouble.is_outage else 'yellow]!'}[/] {escape(trouble.text)}")
+    if missing:
+        steps(advice)
+    elif listed:
+        note("replicas catch up by themselves")
     else:
-        note("replicas catch up by themselves once their brokers run")
+        done("every partition has all its replicas in sync")
 
 
 def _broker_row(item: "BrokerView") -> tuple[object, ...]:
@@ -128,6 +147,27 @@ def _print_partitions(title: str, found: "Iterable[PartitionView]") -> None:
     table(f"{title}: {plural(len(listed), 'partition')}", columns, rows)
     if len(listed) > _SHOWN_MAX:
         note(f"and {len(listed) - _SHOWN_MAX} more; all of them:  caudal cluster -o json")
+
+
+def _print_under_replicated(found: "Sequence[PartitionView]") -> None:
+    """By topic: a broker that is missing is missing from every topic."""
+    if not found:
+        return
+    topics: dict[str, list[PartitionView]] = {}
+    for item in found:
+        topics.setdefault(item.topic, []).append(item)
+    rows = [
+        (
+            name,
+            len(items),
+            ", ".join(map(str, sorted({id_ for item in items for id_ in set(item.replicas) - set(item.isr)}))),
+        )
+        for name, items in topics.items()
+    ]
+    columns = ["Topic", "Partitions #", "Not in sync on broker"]
+    table(f"Under-replicated: {plural(len(found), 'partition')}", columns, rows[:_SHOWN_MAX])
+    if len(rows) > _SHOWN_MAX:
+        note(f"and {len(rows) - _SHOWN_MAX} more topics; all of them:  caudal cluster -o json")
 
 
 app.add_typer(moves.app)

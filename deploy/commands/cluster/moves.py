@@ -27,6 +27,7 @@ app = Commands()
 reassign_app = Commands(no_args_is_help=True, help="Replicas on chosen brokers: plan, run, watch, cancel.")
 
 REPLICAS_WANTED: Final = 3
+_NAMED_MAX: Final = 5
 _LOOK_S: Final = 0.3
 _LOOKS_PER_MEASUREMENT: Final = 10
 _FAILED_LOOKS_MAX: Final = 60
@@ -131,6 +132,7 @@ def grow(
     if output is Output.TABLE and not plan:
         done(f"{plural(len(chosen), 'topic')} with at least {plural(factor, 'replica')}")
         _advise_minimum(client, chosen, factor)
+        _advise_rest([item for item in topics if item not in chosen], factor)
 
 
 @reassign_app.command(
@@ -441,6 +443,14 @@ def _advise_minimum(client: "Admin", topics: "Sequence[Topic]", factor: int) -> 
     for name, configs in client.configs_of_topics([topic.name for topic in topics]).items():
         if any(config.key == MIN_IN_SYNC and config.value == "1" for config in configs):
             note(f"{name} still acknowledges what one replica has:  caudal topic alter {name} -c {MIN_IN_SYNC}=2")
+
+
+def _advise_rest(topics: "Sequence[Topic]", factor: int) -> None:
+    """Say which topics could still be lost with one broker: those in which Connect keeps its state, for example."""
+    small = [topic.name for topic in topics if any(len(item.replicas) < factor for item in topic.partitions)]
+    if small:
+        shown = ", ".join(small[:_NAMED_MAX]) + (", ..." if len(small) > _NAMED_MAX else "")
+        note(f"{plural(len(small), 'topic')} still with fewer ({shown}):  caudal cluster grow --all")
 
 
 def _ids(brokers: Iterable[int]) -> str:
