@@ -109,8 +109,8 @@ SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 chaos: setup ## Kill, pause, cut off and fill up three brokers under load, and check what clients saw (MINUTES=, FAULTS=, KINDS=, SEED=)
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) --faults $(FAULTS) --kinds "$(KINDS)" --seed $(SEED)
 
-run: setup ## Start the whole platform and show it at work, step by step (ONCE=1 ends it afterwards)
-	@$(BIN)/caudal quickstart
+run: setup ## Start the whole platform and show it at work, step by step (ONCE=1 ends it afterwards, BROKERS=3 on a cluster)
+	@$(BIN)/caudal quickstart $(if $(BROKERS),--brokers $(BROKERS))
 
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
 	$(BIN)/python -m tests.benchmarks

@@ -52,7 +52,8 @@ class PlatformAddresses:
     def caudal(self, words: str, part: Part) -> str:
         """A command to type, without addresses that are the default."""
         options = {
-            "cluster": _option("--bootstrap", self.bootstrap, usual=_KNOWN_BOOTSTRAP),
+            # One broker that is found by default leads to the others.
+            "cluster": "" if _KNOWN_BOOTSTRAP in self.bootstrap.split(",") else _option("--bootstrap", self.bootstrap),
             "registry": _option("--registry", self.registry, usual=_KNOWN_REGISTRY),
             "connect": _option("--connect", self.connect, usual=_KNOWN_CONNECT),
             "spark": _option("--set", f"spark.caudal.data.dir={relative(self.spark_data)}"),

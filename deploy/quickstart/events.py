@@ -27,7 +27,9 @@ _ORDERS: Final = (
 """The last one is from a country that the shop does not deliver to."""
 _METHODS: Final = ("card", "transfer", "card", "wallet", "card")
 _GARBLED: Final = b"this is not Avro"
-_TIMEOUT_S: Final = 30.0
+_TIMEOUT_S: Final = 60.0
+"""Longer than the proxy waits for brokers to replace one that has died."""
+_MORE: Final = "more-orders.json"
 
 # Topic, format as the media type names it, and the file with the body that is sent.
 _REQUESTS: Final = (
@@ -72,6 +74,21 @@ def produce(tour: Tour) -> None:
         ],
     )
     screen.remark(f"order {tour.refused_order} goes to Iceland, and the last record is not an order at all: see below")
+
+
+def produce_more_by_hand(tour: Tour) -> list[str]:
+    """The command of `produce_more`."""
+    url, file = f"{tour.addresses.proxy}/topics/orders", path_word(tour.addresses.folder / _MORE)
+    return [f"curl {url} -H 'Content-Type: {_media_type('avro')}' --data-binary @{file}"]
+
+
+def produce_more(tour: Tour) -> int:
+    """Send one more order; returns its number."""
+    order = {"id": tour.refused_order + 1, **_ORDERS[0]}
+    file = tour.addresses.folder / _MORE
+    file.write_text(_body([order], tour.schema_ids["orders"]), encoding="utf-8")
+    _post(tour, "orders", _media_type("avro"), file)
+    return tour.refused_order + 1
 
 
 def _write_bodies(tour: Tour) -> None:

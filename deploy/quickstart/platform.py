@@ -34,12 +34,13 @@ def running(data: Path) -> PlatformState | None:
     )
 
 
-def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
+def start(data: Path, ports: Sequence[str], *, brokers: int | None) -> PlatformState | None:
     """Start a platform in the background, as `caudal up --detach` does; None when it does not start."""
     screen.section("Start the platform")
     screen.explanation("All services on one machine, with their data in one folder; Spark starts on first use.")
-    request = Request(data=str(data), ports=tuple(ports) or _free_ports(data))
-    words = " ".join(["up --detach", *(f"--ports {port}" for port in request.ports)])
+    request = Request(data=str(data), ports=tuple(ports) or _free_ports(data, brokers), brokers=brokers)
+    options = [*([f"--brokers {brokers}"] if brokers else []), *(f"--ports {port}" for port in request.ports)]
+    words = " ".join(["up --detach", *options])
     screen.command(f"{program()} {words}{data_option(data)}")
     with Display(make_plan(request), out) as display, start_in_background(request) as background:
         last: Event | None = None
@@ -81,10 +82,10 @@ def addresses_of(found: PlatformState) -> PlatformAddresses:
     )
 
 
-def _free_ports(data: Path) -> tuple[str, ...]:
+def _free_ports(data: Path, brokers: int | None) -> tuple[str, ...]:
     """The usual ports where they are free, and any free port where they are taken."""
     given = []
-    for name, port in make_plan(Request(data=str(data))).ports.items():
+    for name, port in make_plan(Request(data=str(data), brokers=brokers)).ports.items():
         try:
             HeldPort.acquire(THIS_MACHINE, port).release()
         except OSError:

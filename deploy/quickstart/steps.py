@@ -10,7 +10,7 @@ import httpx2
 from core_broker.client.errors import ClientError
 from deploy.clients.connect import ConnectCallError
 from deploy.clients.failures import explain
-from deploy.quickstart import connectors, events, letters, schemas, screen, tables
+from deploy.quickstart import connectors, events, failover, letters, schemas, screen, tables
 from deploy.quickstart.addresses import EXAMPLES, PlatformAddresses, program, relative
 from deploy.quickstart.tour import StepFailed, Tour
 from deploy.terminal.output import failure
@@ -30,6 +30,8 @@ class Step:
     run: Callable[[Tour], None]
     """Do it, check what came of it, and show that; raises `StepFailed`, or what clients raise."""
     needs_spark: bool = False
+    needs_cluster: bool = False
+    """Whether it kills brokers of a platform that was started for the tour."""
 
 
 STEPS: Final = (
@@ -82,10 +84,22 @@ STEPS: Final = (
         by_hand=letters.redrive_by_hand,
         run=letters.redrive,
     ),
+    Step(
+        title="Kill a broker",
+        says="Every partition has three replicas: others lead as soon as a broker counts as dead; clients only wait.",
+        by_hand=failover.survive_by_hand,
+        run=failover.survive,
+        needs_cluster=True,
+    ),
 )
 
 
-def take(tour: Tour, steps: Sequence[Step] = STEPS) -> bool:
+def steps_of(tour: Tour) -> list[Step]:
+    """The steps of a tour: some are for clusters only."""
+    return [step for step in STEPS if tour.may_kill_brokers or not step.needs_cluster]
+
+
+def take(tour: Tour, steps: Sequence[Step]) -> bool:
     """Take the steps of a tour; returns whether all results were right, and stops at the first that was not."""
     for number, step in enumerate(steps, 1):
         screen.heading(f"{number}/{len(steps)}", step.title)
@@ -120,10 +134,11 @@ def _run_step(step: Step, tour: Tour, number: int) -> bool:
 
 def show_result(tour: Tour, *, seconds: float) -> None:
     """Show the result of the tour, and what was left out."""
-    done = [step for step in STEPS if tour.spark_problem is None or not step.needs_spark]
+    steps = steps_of(tour)
+    done = [step for step in steps if tour.spark_problem is None or not step.needs_spark]
     text = f"all {len(done)} steps done and checked in {seconds:.0f} s"
     if tour.spark_problem is not None:
-        text = f"{len(done)} of {len(STEPS)} steps done and checked in {seconds:.0f} s; Spark was left out"
+        text = f"{len(done)} of {len(steps)} steps done and checked in {seconds:.0f} s; Spark was left out"
     screen.result(text)
 
 

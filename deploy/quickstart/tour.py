@@ -41,6 +41,8 @@ class Tour:
     addresses: PlatformAddresses
     spark_problem: str | None = None
     """Why Spark is left out; None if it is not."""
+    may_kill_brokers: bool = False
+    """Whether its platform has several brokers, and was started for it."""
     spark_since: float | None = None
     """When Spark began to start; None if it ran before."""
     schema_ids: dict[str, int] = field(default_factory=dict)

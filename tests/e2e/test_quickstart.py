@@ -196,3 +196,10 @@ def test_on_a_terminal_the_platform_stays_and_one_reads_how_to_stop_it(tmp_path:
                 os.close(descriptor)
     assert stopped.returncode == 0, stopped.stderr
     wait_until_ended(pids)
+
+
+def test_on_a_cluster_the_tour_kills_a_broker_and_loses_nothing() -> None:
+    toured = _toured("--exit", "--no-spark", "--brokers", "3", "--ports", "any")
+    assert toured.code == 0, toured.said + toured.complaints
+    assert "8 of 9 steps done and checked" in toured.said
+    assert re.search(r"broker-\d led the orders and was killed; order \d+ was acknowledged", toured.said)

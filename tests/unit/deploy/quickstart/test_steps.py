@@ -87,10 +87,16 @@ def test_without_spark_its_steps_are_left_out_with_the_reason(tour: Tour, capsys
 
 def test_the_result_tells_what_was_left_out(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
     steps.show_result(tour, seconds=12.3)
-    assert f"all {len(STEPS)} steps done and checked in 12 s" in capsys.readouterr().out
+    assert f"all {len(STEPS) - 1} steps done and checked in 12 s" in capsys.readouterr().out
     tour.spark_problem = "there is no Java"
     steps.show_result(tour, seconds=12.3)
     assert "Spark was left out" in capsys.readouterr().out
+
+
+def test_a_broker_is_killed_only_where_that_is_allowed(tour: Tour) -> None:
+    assert not any(step.needs_cluster for step in steps.steps_of(tour))
+    tour.may_kill_brokers = True
+    assert steps.steps_of(tour) == list(STEPS)
 
 
 def test_every_step_has_a_sentence() -> None:
