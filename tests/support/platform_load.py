@@ -4,9 +4,9 @@ import io
 import itertools
 import json
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final, Self
 
 import fastavro
@@ -25,7 +25,6 @@ SCHEMA: Final = {
 }
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
 _PAUSE_S: Final = 0.1
-_CALL_S: Final = 20.0
 _AVRO: Final = "application/vnd.kafka.avro.v2+json"
 
 Acknowledged = dict[tuple[int, int], int]
@@ -115,8 +114,23 @@ class KafkaSender(Sender):
         return note
 
 
+class GarbledSender(KafkaSender):
+    """The same, with records that are no orders."""
+
+    @override
+    def _encoded(self, number: int) -> bytes:
+        return b"%d is not Avro" % number
+
+
 class HttpSender(Sender):
     """Requests to the REST proxy; those that fail are not repeated."""
+
+    def __init__(self, platform: PlatformProcess, topic: str, *, first_id: int) -> None:
+        super().__init__(platform, topic, first_id=first_id)
+        self.requests = 0
+        self.slowest_s = 0.0
+        self.refusals: list[str] = []
+        """What was answered instead of an acknowledgement."""
 
     @override
     def _send(self, ids: Sequence[int]) -> None:
@@ -124,14 +138,24 @@ class HttpSender(Sender):
             "value_schema": json.dumps(SCHEMA),
             "records": [{"value": {"id": number, "way": "http"}} for number in ids],
         }
-        with suppress(httpx2.HTTPError):
+        self.requests += 1
+        began = time.monotonic()
+        try:
             answer = httpx2.post(
                 f"{self.platform.url('rest-proxy')}/topics/{self.topic}",
                 content=json.dumps(body).encode(),
                 headers={"Content-Type": _AVRO},
-                timeout=_CALL_S,
+                timeout=PATIENCE_S,
             )
-            if answer.status_code == 200:
-                for number, outcome in zip(ids, answer.json()["offsets"], strict=True):
-                    if outcome.get("error") is None and outcome.get("offset") is not None:
-                        self.acknowledged[outcome["partition"], outcome["offset"]] = number
+        except httpx2.HTTPError as error:
+            self.refusals.append(f"{type(error).__name__}: {error}")
+            return
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        if answer.status_code != 200:
+            self.refusals.append(f"{answer.status_code}: {answer.text}")
+            return
+        for number, outcome in zip(ids, answer.json()["offsets"], strict=True):
+            if outcome.get("error") is None and outcome.get("offset") is not None:
+                self.acknowledged[outcome["partition"], outcome["offset"]] = number
+            else:
+                self.refusals.append(str(outcome))
