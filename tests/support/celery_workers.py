@@ -27,6 +27,10 @@ class CeleryWorkers:
         with self._log.open("ab") as log:
             self.processes[name] = subprocess.Popen([*command, *options], cwd=REPOSITORY, stdout=log, stderr=log)
 
+    def log_text(self) -> str:
+        """What all of them have written."""
+        return self._log.read_text(errors="replace")
+
     def kill_one(self) -> None:
         """End the one that was started first, at once."""
         process = self.processes.pop(next(iter(self.processes)))
