@@ -4,12 +4,13 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument
+from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, TopicArgument, timeout_option
 from deploy.terminal.output import done, examples, failure, note, progress
 from deploy.views.text import plural
 
@@ -27,9 +28,16 @@ EPILOG = examples(
 app = Commands()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProducerOptions(ClusterOptions):
+    """The same, with time enough for other brokers to replace one that has died."""
+
+    timeout: Annotated[float, timeout_option("Cluster")] = 30.0
+
+
 @app.command(epilog=EPILOG)
 def produce(
-    cluster: ClusterOptions,
+    cluster: ProducerOptions,
     topic: TopicArgument,
     values: Annotated[
         list[str] | None, typer.Argument(metavar="[VALUE]...", help="Records to send; without any, lines of stdin.")
