@@ -7,10 +7,12 @@ from typing import Final
 Configuration = Mapping[str, str | int | float | bool]
 
 _REQUEST_TIMEOUT_MS_MIN: Final = 1_000
-_REQUEST_TIMEOUT_MS_MAX: Final = 15_000
+_REQUEST_TIMEOUT_MS_MAX: Final = 10_000
 """After this long without an answer, at most, a client asks another broker. The library's default is a minute: so long
-would a machine that has lost its power keep its clients from the new leaders. Longer than a broker's session, because
-leaders wait that long for a follower that has died."""
+would a machine that has lost its power keep its clients from the new leaders. Not shorter than a broker's session,
+because leaders wait that long for a follower that has died."""
+_CONNECTING_TIMEOUT_MS: Final = 5_000
+"""The same for the first request of a connection, before which no other broker is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class ClientSettings:
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "client.id": self.client_id,
+            "api.version.request.timeout.ms": _CONNECTING_TIMEOUT_MS,
             "socket.timeout.ms": max(_REQUEST_TIMEOUT_MS_MIN, min(self.timeout_ms, _REQUEST_TIMEOUT_MS_MAX)),
             **(defaults or {}),
             **self.properties,
