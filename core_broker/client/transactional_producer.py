@@ -1,7 +1,9 @@
 """A transactional producer: all records of a transaction become visible together, or none does."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -27,6 +29,9 @@ from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
 _PAUSE_SECONDS = 0.1
+_OFFSETS_SECONDS = 10.0
+_GRACE_SECONDS = 5.0
+"""How much later than its time-out a call of the library may return."""
 _DEFAULTS: Configuration = {
     "linger.ms": 5,
     # After a rebootstrap the library keeps sending a group's offsets to a coordinator that no longer exists.
@@ -43,6 +48,10 @@ class AbortNeeded(ClientError):
         self.is_refusal = isinstance(cause, NotAllowed | NotFound | Rejected)
 
 
+class Stuck(Unreachable):
+    """A call of the library did not return; its producer is of no use any more."""
+
+
 class TransactionalProducer:
     """A producer with a transactional id: the last producer to call `init` fences all others with the same id.
 
@@ -54,6 +63,7 @@ class TransactionalProducer:
     ) -> None:
         self._timeout = settings.timeout_seconds
         self._failed: ClientError | None = None
+        self._is_stuck = False
         self._groups: dict[str, Any] = {}
         own: Configuration = {"transactional.id": transactional_id, "enable.idempotence": True, "acks": "all"}
         configuration = {**settings.configuration({**_DEFAULTS, **(defaults or {})}), **own}
@@ -96,8 +106,19 @@ class TransactionalProducer:
         if group not in self._groups:
             self._groups[group] = _group_metadata(group)
         places = [KafkaTopicPartition(*place, offset) for place, offset in offsets.items()]
-        metadata = self._groups[group]
-        self._retry(lambda: self._producer.send_offsets_to_transaction(places, metadata, self._timeout))
+        metadata, seconds = self._groups[group], min(self._timeout, _OFFSETS_SECONDS)
+
+        def send() -> None:
+            try:
+                call_within(
+                    seconds + _GRACE_SECONDS,
+                    lambda: self._producer.send_offsets_to_transaction(places, metadata, seconds),
+                )
+            except Stuck:
+                self._is_stuck = True
+                raise
+
+        self._retry(send)
 
     def commit(self) -> None:
         """Wait for all records of the transaction and commit it."""
@@ -117,6 +138,8 @@ class TransactionalProducer:
 
     def close(self) -> None:
         """Close the producer; the cluster aborts what was not committed."""
+        if self._is_stuck:
+            return  # its thread still uses it
         # The library raises a SystemError instead of its own error once another producer has taken over the id.
         with suppress(KafkaException, SystemError):
             self._producer.purge()
@@ -141,9 +164,32 @@ class TransactionalProducer:
                     step()
                 return
             except (Retriable, Unreachable):
-                if time.monotonic() > deadline:
+                if self._is_stuck or time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
+
+
+def call_within(seconds: float, call: Callable[[], None]) -> None:
+    """Make a call that may ignore its time-out: raises Stuck when it does not return, and leaves it to its thread.
+
+    When the coordinator of a group dies while offsets are sent to it, librdkafka (2.16) may lose the request, and then
+    waits for the response for ever.
+    """
+    outcome: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(None)
+
+    threading.Thread(target=run, name="offsets-of-transaction", daemon=True).start()
+    try:
+        outcome.result(seconds)
+    except TimeoutError:
+        raise Stuck(f"the offsets of a transaction were not committed within {seconds:g} s") from None
 
 
 def _group_metadata(group: str) -> Any:

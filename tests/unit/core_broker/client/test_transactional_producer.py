@@ -1,14 +1,16 @@
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import confluent_kafka
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from core_broker.client.admin import Admin
 from core_broker.client.errors import Fatal
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import ClientSettings
-from core_broker.client.transactional_producer import TransactionalProducer
+from core_broker.client.transactional_producer import Stuck, TransactionalProducer, call_within
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
@@ -125,3 +127,23 @@ def test_offsets_are_sent_again_once_a_broker_that_was_killed_is_back(tmp_path: 
             broker.restart(kill=True)
         assert Admin(cluster).group_offsets(name) == {(name, 0): 2}
         producer.close()
+
+
+def test_a_call_that_never_returns_is_given_up() -> None:
+    forever = threading.Event()
+
+    def hang() -> None:
+        forever.wait(60)
+
+    with pytest.raises(Stuck, match="within 0.05 s"):
+        call_within(0.05, hang)
+    forever.set()
+
+
+def test_what_a_call_raises_is_raised_to_its_caller() -> None:
+    def fail() -> None:
+        raise KafkaException(KafkaError(KafkaError._STATE))
+
+    call_within(60, lambda: None)
+    with pytest.raises(KafkaException):
+        call_within(60, fail)
