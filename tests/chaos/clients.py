@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.chaos.workloads import STUCK
 from tests.support.service import REPOSITORY, service_environment
 
 GROUPS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
@@ -71,7 +72,7 @@ class ClientProcesses:
         failed = []
         for name in names:
             try:
-                if self._processes[name].wait(_STOP_TIMEOUT_S):
+                if self._processes[name].wait(_STOP_TIMEOUT_S) not in (0, STUCK):
                     failed.append(name)
             except subprocess.TimeoutExpired:
                 failed.append(name)
@@ -79,10 +80,12 @@ class ClientProcesses:
                 self._processes[name].wait()
         return failed
 
-    def check(self) -> None:
-        """Raise if a client has ended by itself."""
-        for name, process in self._processes.items():
-            if process.poll() is not None:
+    def check(self, names: Sequence[str] = tuple(GROUPS)) -> None:
+        """Raise if a client has ended by itself; replace those whose library did not return from a call."""
+        for name, process in [(name, self._processes[name]) for name in names if name in self._processes]:
+            if process.poll() == STUCK:
+                self.start([name])
+            elif process.poll() is not None:
                 log = (self._directory / f"{name}.log").read_text()
                 raise ClientFailed(f"{name} ended with {process.returncode}\n{log[-4000:]}")
 

@@ -117,7 +117,7 @@ def _finish(
     failed = clients.stop(present)
     if "transform" in plan.clients:
         say("waiting until the whole input is transformed")
-        _wait_until_transformed(cluster)
+        _wait_until_transformed(cluster, clients)
     failed += clients.stop([name for name in plan.clients if name not in present])
     say("reading everything again")
     with History(plan.directory / "final.jsonl") as reads:
@@ -142,7 +142,7 @@ def _finish(
     )
 
 
-def _wait_until_transformed(cluster: ChaosCluster) -> None:
+def _wait_until_transformed(cluster: ChaosCluster, clients: ClientProcesses) -> None:
     consumer = Consumer({**CONSUMER, "bootstrap.servers": cluster.bootstrap, "group.id": "transform"})
     partitions = [TopicPartition(INPUT, number) for number in range(TOPICS[INPUT])]
     deadline = time.monotonic() + _PATIENCE_S
@@ -154,6 +154,7 @@ def _wait_until_transformed(cluster: ChaosCluster) -> None:
             continue
         if [found.offset for found in committed] == ends:
             break
+        clients.check([name for name in GROUPS if name.startswith("transform")])
         time.sleep(0.5)
     consumer.close()
 
@@ -191,12 +192,18 @@ def probe_min_isr(cluster: ChaosCluster, history: History) -> str:
 
     The followers lose the leader as a broker only: without a majority of controllers no in-sync replica could leave.
     """
-    leader = cluster.leaders()[INPUT, 0]
-    pairs = [(leader, other) for other in cluster.members if other != leader]
-    cluster.network.cut([*pairs, *(pair[::-1] for pair in pairs)], [BROKER])
-    _write_once(cluster, acks="1")  # a follower that has everything is in sync, reachable or not
+    isolated: int | None = None
     deadline = time.monotonic() + _PATIENCE_S
-    while len(cluster.in_sync(INPUT, 0)) > 1 and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        leader = cluster.leaders().get((INPUT, 0))
+        if leader not in (None, isolated):  # the first one, or the preferred one, which may take over at any time
+            isolated = leader
+            cluster.network.heal()
+            pairs = [(leader, other) for other in cluster.members if other != leader]
+            cluster.network.cut([*pairs, *(pair[::-1] for pair in pairs)], [BROKER])
+            _write_once(cluster, acks="1")  # a follower that has everything is in sync, reachable or not
+        if len(cluster.in_sync(INPUT, 0)) == 1:
+            break
         time.sleep(0.2)
     written = _write_once(cluster, acks="all")
     consumer = Consumer({**CONSUMER, "bootstrap.servers": cluster.bootstrap, "group.id": "none"})

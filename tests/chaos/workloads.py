@@ -48,6 +48,9 @@ CONSUMER: Final[Mapping[str, Any]] = {
     "fetch.wait.max.ms": 200,
     "fetch.error.backoff.ms": 50,
 }
+STUCK: Final = 75
+"""The exit code of a process whose library did not return from a call."""
+_STUCK_S: Final = 25.0
 _TURN_S: Final = 0.05
 _OUTSTANDING_MAX: Final = 20_000
 _TRANSACTION_TIMEOUT_MS: Final = 15_000
@@ -289,7 +292,7 @@ def _transform_until_failure(client: Client, consumer: Consumer, producer: Produ
             producer.produce(OUTPUT, encode_value(record, transaction), partition=record % TOPICS[OUTPUT])
         positions = consumer.position(consumer.assignment())
         reached = [position for position in positions if position.offset >= 0]
-        producer.send_offsets_to_transaction(reached, consumer.consumer_group_metadata(), 10)
+        _send_offsets(client, producer, reached, consumer.consumer_group_metadata())
         try:
             producer.commit_transaction(20)
         except KafkaException as error:
@@ -297,6 +300,26 @@ def _transform_until_failure(client: Client, consumer: Consumer, producer: Produ
                 end_transaction(client, producer, transaction, commit=False)
             raise
         client.history.write("committed", transaction=transaction)
+
+
+def _send_offsets(client: Client, producer: Producer, reached: list[TopicPartition], group: object) -> None:
+    """Add offsets to the transaction, and end the process if that call never returns.
+
+    librdkafka forgets its time-out when the group's coordinator disappears (librdkafka#5456, #5511), as long as the
+    state of no other broker changes: its users have to start again.
+    """
+    has_returned = threading.Event()
+
+    def watch() -> None:
+        if not has_returned.wait(_STUCK_S):
+            client.history.write("stuck", client=client.number)
+            os._exit(STUCK)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        producer.send_offsets_to_transaction(reached, group, 10)
+    finally:
+        has_returned.set()
 
 
 # --- consumers --------------------------------------------------------------------------------------------------------
