@@ -181,8 +181,8 @@ class Connection:
     def _read_large(self) -> None:
         """Read a part of a large request, and answer it once it is complete."""
         inbox = self._inbox
-        if inbox is None:
-            return  # closed since this turn was requested
+        if inbox is None or self._is_busy:
+            return  # closed since this turn was requested, or to be continued after a response
         try:
             self._read_into_inbox(inbox)
         except (BlockingIOError, InterruptedError):
@@ -404,7 +404,7 @@ class Connection:
     def _resume(self) -> None:
         """Answer the requests waiting in the inbox, and read again."""
         self._flush()
-        if self._closed or self._is_busy:
+        if self._closed or self._is_busy or self._awaits_admission:
             return
         self._answer_inbox()
         self._flush()
