@@ -431,14 +431,29 @@ class MetadataQuorum:
         return wire.response_to_wire(request, response, {} if leader is None else {response.leader_id: leader})
 
     def _run(self, step: Callable[[float], object], proposal: _Proposal | None = None) -> None:
-        """Give the node an input and carry out what it wants done."""
+        """Give the node an input and carry out what it wants done. Raises BrokerError if the disk fails meanwhile."""
         if self._failure is not None:
             raise self._failure
-        step(asyncio.get_running_loop().time())
+        try:
+            step(asyncio.get_running_loop().time())
+        except (BrokerError, OSError) as error:
+            if isinstance(error, BrokerError) and error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
+                raise
+            # The node may take itself for the leader of an epoch that its log does not have.
+            raise self._fail(error) from error
         if proposal is not None:
             self._proposals.append(proposal)
             self._pending_image = proposal.image
         self._carry_out()
+
+    def _go_on(self, step: Callable[[float], object]) -> None:
+        """As `_run`, where no caller waits for an error; `watch` raises it."""
+        if self._failure is None and not self._is_closed:
+            try:
+                self._run(step)
+            except BrokerError:
+                if self._failure is None:
+                    raise
 
     def _carry_out(self) -> None:
         if self._is_busy:  # a listener or a follow-up of an action: the loop below goes on with it
@@ -483,10 +498,9 @@ class MetadataQuorum:
 
     def _tick(self) -> None:
         self._timer = None
-        if self._failure is None and not self._is_closed:
-            self._run(self.node.tick)
+        self._go_on(self.node.tick)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception) -> BrokerError:
         """Stop for good: after a failed write or an unreadable record the state is unknown until a restart."""
         if isinstance(error, MetadataLostError):
             self._failure = error
@@ -498,6 +512,7 @@ class MetadataQuorum:
         if self.failed is not None and not self.failed.done():
             self.failed.set_exception(self._failure)
             self.failed.exception()  # a broker that is starting has no reader of it
+        return self._failure
 
     # -- sending --
 
@@ -527,12 +542,10 @@ class MetadataQuorum:
                     "quorum request was refused",
                     extra={"to": str(address), "error": error.code.name, "reason": error.message},
                 )
-        if self._failure is not None or self._is_closed:
-            return
         if is_refused:
-            self._run(lambda now: self.node.on_refused(to, request, now))
+            self._go_on(lambda now: self.node.on_refused(to, request, now))
         else:
-            self._run(lambda now: self.node.on_response(to, request, response, now))
+            self._go_on(lambda now: self.node.on_response(to, request, response, now))
 
     def _address_of(self, node_id: int) -> Address | None:
         if node_id != ANYONE:
@@ -574,7 +587,7 @@ class MetadataQuorum:
             return
         # Not what was asked for: the thread may have synced records that were appended before it began.
         end_offset = self.log.log.recovery_point
-        self._run(lambda now: self.node.on_flushed(end_offset, now))
+        self._go_on(lambda now: self.node.on_flushed(end_offset, now))
         if end_offset < min(self._flush_wanted, self.end_offset) and not self._flush_running:
             self._flush(self.end_offset)
 

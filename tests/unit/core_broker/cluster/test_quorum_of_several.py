@@ -285,3 +285,26 @@ async def test_the_progress_of_the_others_can_be_asked_for_from_another_thread(c
     await until(lambda: len(leader.replicas()) == 3)
     found = await asyncio.to_thread(leader.replicas)
     assert sorted(replica.key.id for replica in found) == [1, 2, 3]
+
+
+async def test_a_node_that_cannot_write_the_start_of_its_epoch_fails_instead_of_leading(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2, 3):
+        cluster.start(number, voters=(1, 2, 3))
+    await cluster.append(topic(1))
+    await cluster.all_have("topic-1")
+    first = await cluster.leader()
+
+    def full(_descriptor: int, _data: object, _position: int) -> int:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", full)
+        cluster.network.cut.add(9000 + first.node_id)
+        others = [node for node in cluster.nodes.values() if node is not first]
+        await until(lambda: any(node.failed is not None and node.failed.done() for node in others))
+    broken = next(node for node in others if node.failed is not None and node.failed.done())
+    assert not broken.is_leader
+    with pytest.raises(BrokerError, match="no space left"):
+        await broken.watch()
