@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from inspect import isawaitable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 from typing_extensions import override
 
+from core_broker.cluster.controller.partition_changes import plan_alter_partition
 from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage, PartitionImage
 from core_broker.cluster.partition import Partition
@@ -193,10 +195,11 @@ class InMemoryChannel(ControllerChannel):
     async def call(self, request: Message, *, timeout_seconds: float = 30.0) -> Message:
         assert isinstance(request, wire.AlterPartitionRequest)
         try:
-            await self._cluster.cross(self._broker_id, 0)
-            response = self._cluster.alter_partition(request)
-            await self._cluster.cross(0, self._broker_id)
-        except PeerError as error:
+            async with asyncio.timeout(timeout_seconds):
+                await self._cluster.cross(self._broker_id, 0)
+                response = self._cluster.alter_partition(request)
+                await self._cluster.cross(0, self._broker_id)
+        except (PeerError, TimeoutError) as error:
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
         return response
 
@@ -222,6 +225,10 @@ class ReplicaCluster:
         self.is_manual = False
         self.cut: set[int] = set()
         """Brokers whose lines are cut (0 is the controller)."""
+        self.silent: set[int] = set()
+        """Brokers that receive nothing, without anybody noticing."""
+        self.messages: Counter[tuple[int, int]] = Counter()
+        """How many were sent, by sender and receiver, whether they arrived or not."""
         self.gates: list[asyncio.Future[bool]] | None = None
         """If a list: every message waits here until the test lets it pass (True) or loses it (False)."""
         self._settings: dict[str, Any] = settings
@@ -311,46 +318,23 @@ class ReplicaCluster:
         )
 
     def alter_partition(self, request: wire.AlterPartitionRequest) -> Message:
-        """Decide about proposals, with the checks of Kafka's controller in their order."""
-        response = wire.AlterPartitionResponse()
-        if self.image.brokers[request.broker_id].epoch != request.broker_epoch:
-            response.error_code = ErrorCode.STALE_BROKER_EPOCH
-            return response
-        for topic in request.topics:
-            for wanted in topic.partitions:
-                error = self._check(request.broker_id, wanted)
-                if not error:
-                    isr = [member.broker_id for member in wanted.new_isr_with_epochs]
-                    self.change(isr=isr, recovery=wanted.leader_recovery_state)
-                now = self.description
-                answer = wire.AlterPartitionResponsePartitionData(
-                    0, error, now.leader_id, now.leader_epoch, list(now.isr), now.leader_recovery_state,
-                    now.partition_epoch,
-                )  # fmt: skip
-                response.topics.append(wire.AlterPartitionResponseTopicData(topic.topic_id, [answer]))
+        """Decide about proposals, as the controller does."""
+        try:
+            records, response = plan_alter_partition(request, self.image, self.settings_of(0))
+        except BrokerError as error:
+            return wire.AlterPartitionResponse(error_code=error.code)
+        if records:
+            self.commit(*records)
         return response
-
-    def _check(self, sender: int, wanted: wire.PartitionData) -> ErrorCode:
-        now = self.description
-        if wanted.leader_epoch > now.leader_epoch or wanted.partition_epoch > now.partition_epoch:
-            return ErrorCode.NOT_CONTROLLER
-        if wanted.leader_epoch < now.leader_epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH
-        if sender != now.leader_id:
-            return ErrorCode.INVALID_REQUEST
-        if wanted.partition_epoch < now.partition_epoch:
-            return ErrorCode.INVALID_UPDATE_VERSION
-        for member in wanted.new_isr_with_epochs:
-            broker = self.image.brokers[member.broker_id]
-            if broker.is_fenced or broker.epoch != member.broker_epoch:
-                return ErrorCode.INELIGIBLE_REPLICA
-        return ErrorCode.NONE
 
     # -- the network --
 
     async def cross(self, sender: int, receiver: int) -> None:
         """Bring a message from one to another, or lose it."""
+        self.messages[sender, receiver] += 1
         await asyncio.sleep(0)
+        if receiver in self.silent:
+            await asyncio.Event().wait()
         if self.gates is not None:
             gate: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             self.gates.append(gate)

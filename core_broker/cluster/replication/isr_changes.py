@@ -22,7 +22,6 @@ from core_broker.settings import BrokerSettings
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 0.05
-_REQUEST_SECONDS: Final = 30.0
 _PARTITIONS_PER_TURN: Final = 256
 """How many partitions are checked before yielding to the event loop."""
 
@@ -44,6 +43,8 @@ class IsrChanges:
         self._broker_epoch = broker_epoch
         self._channel = channel
         self._check_seconds = settings.replica_lag_time_max_ms / 2000
+        # Until a lost response is asked for again, the leader counts on replicas that may be gone, and commits nothing.
+        self._request_seconds = settings.broker_session_timeout_ms / 1000
         self._waiting: dict[Partition, None] = {}
         self._has_work = asyncio.Event()
         partitions.on_isr_proposal.append(self._add)
@@ -85,7 +86,7 @@ class IsrChanges:
             return True
         request = wire.AlterPartitionRequest(self._local_id, self._broker_epoch(), _topics(sent))
         try:
-            response = await self._channel.call(request, timeout_seconds=_REQUEST_SECONDS)
+            response = await self._channel.call(request, timeout_seconds=self._request_seconds)
         except BrokerError as error:
             log.warning("the controller does not answer, retrying", extra={"reason": error.message})
             return False

@@ -239,7 +239,7 @@ async def test_an_unreachable_leader_is_fetched_from_again_when_it_is_back(clust
     cluster.cut = {1}
     cluster.start()
     append(cluster[1], b"a")
-    await asyncio.sleep(0.02)
+    await eventually(lambda: cluster.messages[2, 1] > 1)
     assert cluster[2].content() == []
     cluster.cut = set()
     await eventually(lambda: agree(cluster))
@@ -254,14 +254,16 @@ async def test_an_error_of_one_partition_delays_only_that_one(cluster: ReplicaCl
     cluster.is_manual = True
     cluster.change(leader=1)
     cluster[2].apply_all()
-    await asyncio.sleep(0.05)
+    await eventually(lambda: bool(cluster[2].fetchers._sources[1]._delayed))
     assert len(cluster[2].content()) == 1
     cluster[1].apply_all()
     append(cluster[1], b"b")
-    for _ in range(100):
+
+    def agree_after_a_while() -> bool:
         advance(cluster, 10)
-        await asyncio.sleep(0.002)
-    await eventually(lambda: agree(cluster))
+        return agree(cluster)
+
+    await eventually(agree_after_a_while)
 
 
 async def test_a_disk_error_stops_the_partition_until_the_next_leader(cluster: ReplicaCluster) -> None:
@@ -269,7 +271,7 @@ async def test_a_disk_error_stops_the_partition_until_the_next_leader(cluster: R
     cluster[2].partition.log._fail(OSError("disk is gone"))
     cluster.start()
     append(cluster[1], b"a")
-    await asyncio.sleep(0.05)
+    await eventually(lambda: not cluster[2].fetchers._sources[1]._partitions)
     assert cluster[2].content() == []
     assert cluster[1].partition.high_watermark == 0
 

@@ -1,6 +1,5 @@
 """Leaders have the controller change the in-sync replicas."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -48,7 +47,7 @@ async def test_a_lost_answer_is_asked_for_again(cluster: ReplicaCluster) -> None
     cluster.start()
     append(cluster[1], b"a")
     await eventually(lambda: cluster[1].partition.replication.proposal is not None)  # type: ignore[union-attr]
-    await asyncio.sleep(0.12)
+    await eventually(lambda: cluster.messages[1, 0] > 1)
     assert cluster.description.isr == (1,)
     cluster.cut = set()
     await eventually(lambda: cluster.description.isr == (1, 2, 3))
@@ -62,7 +61,7 @@ async def test_a_change_made_by_the_controller_meanwhile_wins(cluster: ReplicaCl
     cluster[1].start()
     cluster[3].start()
     await eventually(lambda: cluster[1].partition.replication.proposal is not None)  # type: ignore[union-attr]
-    await asyncio.sleep(0.05)
+    await eventually(lambda: cluster.messages[0, 1] > 0)
     assert cluster.description.isr == (1,)
     cluster.is_manual = False
     for broker in cluster.brokers.values():
@@ -75,18 +74,33 @@ async def test_kafka_14617_a_replica_that_restarted_meanwhile_is_not_taken_in(cl
     cluster.create_topic((1, 2))
     cluster.change(isr=(1,))
     cluster.gates = []
-    cluster.start()
-    partition = cluster[1].partition
+    cluster[1].start()
+    partition, before = cluster[1].partition, cluster.description
     partition.follower_fetched(2, 0, log_start=0, broker_epoch=cluster[2].epoch())
-    assert partition.replication is not None
-    assert partition.replication.proposal is not None
+    await eventually(lambda: bool(cluster.gates))
     cluster.register(2)  # another incarnation, which may have lost records
-    gates, cluster.gates = cluster.gates, None
-    for gate in gates:
-        gate.set_result(False)
+    for _ in ("the proposal", "its answer"):
+        await eventually(lambda: bool(cluster.gates))
+        cluster.gates.pop().set_result(True)
     await eventually(lambda: partition.replication is not None and partition.replication.proposal is None)
-    before = cluster.description.partition_epoch
-    assert before == 1 or cluster.description.isr == (1, 2), "only after a fetch of the new incarnation"
+    assert cluster.description == before
+    cluster.gates = None
+    partition.follower_fetched(2, 0, log_start=0, broker_epoch=cluster[2].epoch())
+    await eventually(lambda: cluster.description.isr == (1, 2))
+
+
+async def test_a_proposal_without_an_answer_is_sent_again_within_a_session(tmp_path: Path) -> None:
+    cluster = ReplicaCluster(
+        tmp_path, replica_fetch_wait_max_ms=20, broker_heartbeat_interval_ms=10, broker_session_timeout_ms=50
+    )
+    cluster.create_topic()
+    cluster.change(isr=(1,))
+    cluster.silent = {0}
+    cluster.start()
+    await eventually(lambda: cluster.messages[1, 0] == 1)
+    cluster.silent = set()
+    await eventually(lambda: cluster.description.isr == (1, 2, 3))
+    await cluster.close()
 
 
 async def test_the_only_replica_reports_that_it_has_recovered_after_an_unclean_election(
