@@ -280,8 +280,11 @@ class _Parts:
         self.configure(metadata.image)
 
     async def hand_over(self) -> None:
-        """Have the leaders moved to other brokers before this one stops; without others there is nothing to move."""
-        if self._has_others() and self.settings.controlled_shutdown_enable:
+        """Have the leaders moved to other brokers before this one stops; without others there is nothing to move.
+
+        A broker that no longer follows the metadata would wait in vain, while its voter is missing in the quorum.
+        """
+        if self._has_others() and self.settings.controlled_shutdown_enable and not self.metadata.has_failed:
             await self.registration.shut_down()
 
     async def watch_storage(self) -> None:

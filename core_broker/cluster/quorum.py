@@ -183,6 +183,11 @@ class MetadataQuorum:
         return missing > max(len(self.voters) - self.voters.majority, 0)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether the log cannot be read or written any more, so that the image stays as it is."""
+        return self._failure is not None
+
+    @property
     def pending_image(self) -> MetadataImage:
         """The state with everything that is proposed and not committed yet; only the active controller has one."""
         if self._pending_image is None:
