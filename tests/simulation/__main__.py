@@ -16,6 +16,8 @@ from resource import RUSAGE_SELF, getrusage
 
 import msgspec
 
+from core_broker.handlers.table import BROKER_BY_KEY, CONTROLLER_BY_KEY
+from core_broker.protocol.fields import Message, decoder, encoder
 from tests.simulation import broken_rules, cluster, determinism
 
 _TEXT_MAX = 1500
@@ -38,7 +40,7 @@ def run_seed(seed: int, *, verbose: bool = False, rule: str = "") -> Outcome:
     gc.disable()  # what a crashed node leaves behind must not be finalised, as if it had ended in an orderly way
     determinism.make_repeatable(seed)
     if rule:
-        (broken_rules.RULES | broken_rules.GUARDED_TWICE)[rule]()
+        broken_rules.RULES[rule]()
     shared_memory = Path("/dev/shm")
     root = tempfile.mkdtemp(prefix="caudal-simulation-", dir=shared_memory if shared_memory.is_dir() else None)
     outcome = Outcome(seed)
@@ -61,13 +63,30 @@ def run_seed(seed: int, *, verbose: bool = False, rule: str = "") -> Outcome:
     return outcome
 
 
+def warm_up() -> None:
+    """Compile the codecs that every seed needs, once for all of them."""
+    for table in (BROKER_BY_KEY, CONTROLLER_BY_KEY):
+        for api in table.values():
+            for message in (api.request, api.response):
+                version = min(api.last_version, message.VERSIONS[1])
+                encoder(message, version)
+                decoder(message, version)
+    for message in Message.__subclasses__():
+        if ".stored." in message.__module__ or message.__module__.endswith(".principals"):
+            for version in range(message.VERSIONS[0], message.VERSIONS[1] + 1):
+                encoder(message, version)
+                decoder(message, version)
+
+
 def main() -> int:
     """Run seeds; the exit code says whether all of them passed."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="how many seeds to run")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="run one seed and print what happens in it")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="how many seeds run at once (default: all processors)"
+    )
     parser.add_argument("--without", default="", help="switch a rule of the product off (see broken_rules.py)")
     parser.add_argument(
         "--broken-rules", action="store_true", help="switch off each rule in turn; each must be noticed"
@@ -115,6 +134,7 @@ class Runner:
         seeds = iter(range(options.first, options.first + options.seeds))
         running: dict[int, int] = {}
         selector = selectors.DefaultSelector()
+        warm_up()
         gc.collect()
         gc.freeze()
         while True:
@@ -135,6 +155,8 @@ class Runner:
                     self._take(bytes(key.data))
         if not options.is_quiet:
             self._show(is_last=True)
+            for outcome in self.failed:
+                print(f"failed: {self._command(outcome.seed)}  ({outcome.violation.strip().splitlines()[-1][:100]})")
         return 1 if self.failed or not self.done else 0
 
     def _take(self, data: bytes) -> None:
@@ -147,10 +169,14 @@ class Runner:
         if self._options.is_quiet:
             return
         if outcome.violation:
-            without = f" --without {self._options.without}" if self._options.without else ""
             print(f"\nseed {outcome.seed} FAILED: {outcome.violation[:_TEXT_MAX]}")
-            print(f"  again: python -m tests.simulation --seed {outcome.seed}{without}", flush=True)
+            print(f"  again: {self._command(outcome.seed)}", flush=True)
         self._show()
+
+    def _command(self, seed: int) -> str:
+        """What runs a seed again."""
+        without = f" --without {self._options.without}" if self._options.without else ""
+        return f"python -m tests.simulation --seed {seed}{without}"
 
     def _show(self, *, is_last: bool = False) -> None:
         seconds = time.monotonic() - self._started
@@ -162,7 +188,8 @@ class Runner:
         text = (
             f"{self.done} of {self._options.seeds} seeds, {rate:.1f}/s, {each:.2f} CPU s each, "
             f"{self._counts['faults']:,} faults, {self._counts['acknowledged']:,} records acknowledged, "
-            f"{self._counts['requests']:,} frames, {len(self.failed)} failed"
+            f"{self._counts['transactions']:,} transactions, {self._counts['requests']:,} frames, "
+            f"{len(self.failed)} failed"
         )
         print(
             f"\r\033[K{text}" if sys.stdout.isatty() else text, end="\n" if is_last or not sys.stdout.isatty() else ""

@@ -12,11 +12,14 @@ from core_broker.cluster.replicas import follower
 from core_broker.cluster.replicas.leader import FollowerProgress, LeaderReplica
 from core_broker.cluster.replicas.membership import Membership
 from core_broker.cluster.replication import fetchers
+from core_broker.errors import ErrorCode
 from core_broker.handlers import fetch
 from core_broker.log.leader_epochs import LeaderEpochs
+from core_broker.log.partition_log import PartitionLog
 from core_broker.log.producer_state import ProducerStates
 from core_broker.raft.node import RaftNode
 from core_broker.raft.roles import Leader
+from core_broker.transactions.marker_delivery import MarkerDelivery
 from tests.simulation.determinism import replace
 
 
@@ -95,13 +98,18 @@ def accept_fetches_of_any_epoch() -> None:
 
 
 def accept_answers_of_any_epoch() -> None:
-    """I1, KAFKA-18991: a follower takes the answer of an earlier leader."""
+    """I1, KAFKA-18991, KAFKA-13207: a follower takes the answer of an earlier leader."""
+
+    def remove(self: fetchers.Source, key: tuple[bytes, int]) -> None:
+        for table in (self._changed, self._delayed):
+            table.pop(key, None)
 
     def decide(sent: Any, answer: Any, *, leader_epoch: int, epochs: Any, end_offset: int) -> Any:
         return kept(sent, answer, leader_epoch=sent.leader_epoch, epochs=epochs, end_offset=end_offset)
 
     kept = follower.decide
     replace(fetchers, "decide", decide)
+    replace(fetchers.Source, "remove", remove)
 
 
 def trust_unclean_brokers() -> None:
@@ -203,6 +211,61 @@ def accept_duplicates() -> None:
     replace(ProducerStates, "check", lambda self, *arguments, **options: None)
 
 
+def append_below_min_isr() -> None:
+    """I7: `acks=all` is not refused although too few replicas are in sync."""
+    append = Partition.append
+
+    def append_anyway(self: Partition, buffer: Any, *, acks_all: bool, **options: Any) -> Any:
+        return append(self, buffer, acks_all=False, **options)
+
+    replace(Partition, "append", append_anyway)
+
+
+def append_after_a_failed_write() -> None:
+    """I11, KAFKA-10778: a log that failed to write takes the next append."""
+    append = PartitionLog.append
+
+    def append_anyway(self: PartitionLog, buffer: Any, **options: Any) -> Any:
+        kept, self._failure = self._failure, None
+        try:
+            return append(self, buffer, **options)
+        finally:
+            if kept is not None:
+                self._failure = kept
+
+    replace(PartitionLog, "append", append_anyway)
+
+
+def let_producers_wait_for_a_former_leader() -> None:
+    """I13: requests that wait are not answered when the leader changes."""
+
+    def stop_leading(self: Partition) -> None:
+        self.replication = None
+
+    replace(Partition, "_stop_leading", stop_leading)
+
+
+def forget_aborted_transactions() -> None:
+    """S5: read-committed consumers are not told which transactions were aborted."""
+    replace(PartitionLog, "aborted_transactions", lambda self, *_: [])
+
+
+def read_open_transactions() -> None:
+    """S5: read-committed consumers read up to the high watermark."""
+    replace(Partition, "last_stable_offset", property(lambda self: self.high_watermark))
+
+
+def give_up_on_markers() -> None:
+    """S6: the coordinator does not try again to write a marker."""
+    write = MarkerDelivery.write
+
+    async def write_once(self: MarkerDelivery, topic: str, index: int, marker: Any) -> ErrorCode:
+        await write(self, topic, index, marker)
+        return ErrorCode.NONE
+
+    replace(MarkerDelivery, "write", write_once)
+
+
 def vote_twice() -> None:
     """Raft: the vote of an epoch is forgotten in a crash."""
     replace(QuorumStateFile, "save", lambda self, state: None)
@@ -249,17 +312,16 @@ RULES: dict[str, Callable[[], None]] = {
         accept_duplicates,
         acknowledge_metadata_before_the_disk_has_it,
         lead_before_the_epoch_begins,
-    )
-}
-"""Rules whose absence a few seeds notice."""
-
-GUARDED_TWICE: dict[str, Callable[[], None]] = {
-    rule.__name__: rule
-    for rule in (
         accept_fetches_of_any_epoch,
         accept_answers_of_any_epoch,
         apply_stale_isr_proposals,
+        append_below_min_isr,
+        append_after_a_failed_write,
+        let_producers_wait_for_a_former_leader,
+        forget_aborted_transactions,
+        read_open_transactions,
+        give_up_on_markers,
         vote_twice,
     )
 }
-"""Rules behind which another one catches the same mistake: their absence alone has lost nothing yet."""
+"""Rules whose absence a few seeds notice."""

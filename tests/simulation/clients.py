@@ -10,22 +10,30 @@ from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import (
     alter_partition_reassignments,
     create_topics,
+    delete_topics,
     elect_leaders,
     fetch,
     incremental_alter_configs,
     init_producer_id,
     metadata,
     produce,
+    remove_raft_voter,
 )
 from core_broker.protocol.records import Record, build_batch, parse_batches
+from core_broker.raft.voters import ReplicaKey
 from tests.simulation.network import SimulatedPeers
 from tests.simulation.virtual_loop import Life
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import World
 
+Key = tuple[bytes, int]
+"""Topic id and partition."""
+
 ACKS_ALL: Final = -1
 ACKS_LEADER: Final = 1
+TEMPORARY_TOPIC: Final = "temporary"
+"""Created and deleted while producers write to it."""
 
 _LOST: Final = frozenset(
     {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_EPOCH}
@@ -61,18 +69,45 @@ class Client:
         try:
             response = await self.call(self.any_broker(), request, timeout_seconds=1.0)
         except PeerError:
+            await self.pause(0.05)
             return
         assert isinstance(response, metadata.MetadataResponse)
         self.brokers = {broker.node_id: Address(broker.host, broker.port) for broker in response.brokers}
         for topic in response.topics:
+            name = topic.name or ""
+            is_known = self.topic_ids.get(name) == topic.topic_id
+            self.topic_ids[name] = topic.topic_id
             for partition in topic.partitions:
-                key = (topic.name or "", partition.partition_index)
-                if partition.leader_epoch < self.epochs.get(key, -1):
+                key = (name, partition.partition_index)
+                if is_known and partition.leader_epoch < self.epochs.get(key, -1):
                     continue  # that broker knows less than another one (KIP-320)
                 self.epochs[key] = partition.leader_epoch
                 self.leaders[key] = partition.leader_id
                 self.replicas[key] = partition.replica_nodes
-            self.topic_ids[topic.name or ""] = topic.topic_id
+        for key in [key for key in self.leaders if key[0] not in {topic.name for topic in response.topics}]:
+            del self.leaders[key]
+
+    async def produce(
+        self, key: tuple[str, int], batch: bytes, *, acks: int, transactional_id: str | None = None
+    ) -> tuple[ErrorCode, int]:
+        """Send a batch to the leader; returns its offset, or an error."""
+        topic, index = key
+        address = self.brokers.get(self.leaders.get(key, -1))
+        if address is None:
+            return ErrorCode.LEADER_NOT_AVAILABLE, -1
+        data = produce.TopicProduceData(
+            name=topic, topic_id=self.topic_ids[topic], partition_data=[produce.PartitionProduceData(index, batch)]
+        )
+        request = produce.ProduceRequest(
+            transactional_id=transactional_id, acks=acks, timeout_ms=2000, topic_data=[data]
+        )
+        try:
+            response = await self.call(address, request)
+        except PeerError:
+            return ErrorCode.NETWORK_EXCEPTION, -1
+        assert isinstance(response, produce.ProduceResponse)
+        result = response.responses[0].partition_responses[0]
+        return ErrorCode(result.error_code), result.base_offset
 
     async def pause(self, seconds: float) -> None:
         """Wait for about as long."""
@@ -89,8 +124,6 @@ class Producer(Client):
         self.is_idempotent = is_idempotent
         self.producer_id, self.epoch, self.sequence = -1, -1, 0
         self.sent = 0
-        self.acknowledged: dict[int, bytes] = {}
-        """Values by offset."""
 
     async def run(self) -> None:
         """Produce for as long as the world wants load."""
@@ -130,9 +163,10 @@ class Producer(Client):
         )
         is_retry = False
         while not self.world.is_over:
+            topic_id = self.topic_ids.get(self.key[0], b"")
             error, offset = await self._try(bytes(batch))
             if error is ErrorCode.NONE:
-                self._on_acknowledged(offset, values)
+                self._on_acknowledged(topic_id, offset, values)
                 self.sequence += len(values)
                 return True
             if error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -143,95 +177,88 @@ class Producer(Client):
                     self.world.fail(f"S4: producer {self.number} got {error.name} although nothing of it may be lost")
                 self.producer_id = -1
                 return False
+            is_retry = True
+            await self.pause(0.05 if self.key in self.leaders else 0.5)
+            await self.refresh()
             if not self.is_idempotent:
                 return True  # whether it was appended is unknown
-            is_retry = True
-            await self.pause(0.05)
-            await self.refresh()
         return is_retry
 
     async def _try(self, batch: bytes) -> tuple[ErrorCode, int]:
-        topic, index = self.key
-        address = self.brokers.get(self.leaders.get(self.key, -1))
-        if address is None:
-            return ErrorCode.LEADER_NOT_AVAILABLE, -1
-        request = produce.ProduceRequest(
-            acks=self.acks,
-            timeout_ms=2000,
-            topic_data=[
-                produce.TopicProduceData(
-                    name=topic,
-                    topic_id=self.topic_ids[topic],
-                    partition_data=[produce.PartitionProduceData(index, batch)],
-                )
-            ],
-        )
-        try:
-            response = await self.call(address, request)
-        except PeerError:
-            return ErrorCode.NETWORK_EXCEPTION, -1
-        assert isinstance(response, produce.ProduceResponse)
-        result = response.responses[0].partition_responses[0]
-        return ErrorCode(result.error_code), result.base_offset
+        return await self.produce(self.key, batch, acks=self.acks)
 
-    def _on_acknowledged(self, offset: int, values: list[bytes]) -> None:
+    def _on_acknowledged(self, topic_id: bytes, offset: int, values: list[bytes]) -> None:
         self.world.count("acknowledged", len(values))
-        if self.acks != ACKS_ALL:
-            return
-        for delta, value in enumerate(values):
-            self.acknowledged[offset + delta] = value
-        topic_id = self.topic_ids[self.key[0]]
-        committed = self.world.invariants.of((topic_id, self.key[1]))
-        if offset + len(values) > committed.end:
-            text = f"offset {offset} of {self.key} is acknowledged, but only {committed.end} records are committed"
-            self.world.fail(f"I7: {text}")
-        self.world.check_acknowledged((topic_id, self.key[1]), offset, values)
+        if self.acks == ACKS_ALL:
+            self.world.check_acknowledged((topic_id, self.key[1]), offset, values)
 
 
 class Consumer(Client):
     """Reads every partition from its start, from leaders and sometimes from followers."""
 
-    def __init__(self, world: "World", number: int) -> None:
+    def __init__(self, world: "World", number: int, *, is_read_committed: bool) -> None:
         super().__init__(world, number)
-        self.positions: dict[tuple[bytes, int], int] = {}
+        self.is_read_committed = is_read_committed
+        self.positions: dict[Key, int] = {}
+        self._is_refreshed = False
 
     async def run(self) -> None:
         """Read until the world ends."""
         while not self.world.is_over:
-            await self.refresh()
-            for topic, index in list(self.leaders):
-                await self._read(topic, index)
-            await self.pause(0.1)
+            if not self._is_refreshed or self.rng.random() < 0.1:
+                self._is_refreshed = True
+                await self.refresh()
+            wanted: dict[int, list[tuple[str, int]]] = {}
+            for key, leader in self.leaders.items():
+                is_nearby = self.rng.random() < 0.3 and self.replicas[key]
+                wanted.setdefault(self.rng.choice(self.replicas[key]) if is_nearby else leader, []).append(key)
+            for source, keys in wanted.items():
+                await self._read(source, keys)
+            await self.pause(0.3)
 
-    async def _read(self, topic: str, index: int) -> None:
-        leader, topic_id = self.leaders[topic, index], self.topic_ids[topic]
-        source = leader if self.rng.random() < 0.7 else self.rng.choice(self.replicas[topic, index] or [leader])
+    async def _read(self, source: int, keys: list[tuple[str, int]]) -> None:
         address = self.brokers.get(source)
         if address is None:
+            self._is_refreshed = False
             return
-        position = self.positions.get((topic_id, index), 0)
-        wanted = fetch.FetchPartition(index, fetch_offset=position, partition_max_bytes=1 << 20)
+        topics: dict[str, fetch.FetchTopic] = {}
+        for name, index in keys:
+            topic_id = self.topic_ids[name]
+            wanted = fetch.FetchPartition(
+                index,
+                current_leader_epoch=self.epochs[name, index],
+                fetch_offset=self.positions.get((topic_id, index), 0),
+                partition_max_bytes=1 << 20,
+            )
+            topics.setdefault(name, fetch.FetchTopic(name, topic_id, [])).partitions.append(wanted)
         request = fetch.FetchRequest(
-            max_wait_ms=50, min_bytes=1, max_bytes=1 << 20, topics=[fetch.FetchTopic(topic, topic_id, [wanted])]
+            max_wait_ms=100,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=1 if self.is_read_committed else 0,
+            topics=list(topics.values()),
         )
         try:
             response = await self.call(address, request, timeout_seconds=1.0)
         except PeerError:
+            self._is_refreshed = False
             return
         assert isinstance(response, fetch.FetchResponse)
         for found in response.responses:
             for data in found.partitions:
-                self._take((topic_id, index), data, is_leader=source == leader)
+                self._take((found.topic_id, data.partition_index), data)
 
-    def _take(self, key: tuple[bytes, int], data: fetch.PartitionData, *, is_leader: bool) -> None:
+    def _take(self, key: Key, data: fetch.PartitionData) -> None:
         world = self.world
         if data.error_code:
+            self._is_refreshed = False
             return
         committed = world.invariants.of(key)
         if data.high_watermark > committed.end:
             world.fail(f"I12: a consumer got high watermark {data.high_watermark}, committed are {committed.end}")
         records = bytes(data.records or b"")
-        for header in parse_batches(records):
+        headers = parse_batches(records)
+        for header in headers:
             batch = records[header.position : header.position + header.size]
             if header.last_offset >= committed.end:
                 world.fail(f"I12: a consumer read offset {header.last_offset}, committed are {committed.end}")
@@ -239,6 +266,8 @@ class Consumer(Client):
                 world.fail(f"S2: a consumer read other bytes at offset {header.base_offset} than were committed")
             self.positions[key] = header.last_offset + 1
             world.count("read", header.record_count)
+        if self.is_read_committed:
+            world.transactions.check_read(key, records, headers, data)
 
 
 class Admin(Client):
@@ -257,41 +286,57 @@ class Admin(Client):
             try:
                 response = await self.call(self.any_broker(), request, timeout_seconds=6.0)
             except PeerError:
-                await self.pause(0.2)
+                await self.pause(0.3)
                 continue
             assert isinstance(response, create_topics.CreateTopicsResponse)
             if response.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 return
-            await self.pause(0.2)
+            await self.pause(0.3)
 
     async def change_something(self) -> None:
         """Send one change of a random kind; whether it succeeds does not matter."""
         await self.refresh()
         if not self.leaders:
             return
-        topic, index = self.rng.choice(list(self.leaders))
-        request: Message
-        match self.rng.choice(["elect", "reassign", "reassign", "cancel", "configure"]):
-            case "elect":
-                request = elect_leaders.ElectLeadersRequest(topic_partitions=None, timeout_ms=2000)
-            case "reassign":
-                replicas = self.rng.sample(sorted(self.world.nodes), min(3, len(self.world.nodes)))
-                request = _reassignment(topic, index, replicas)
-            case "cancel":
-                request = _reassignment(topic, index, None)
-            case _:
-                value = self.rng.choice(["1", "5", "9223372036854775807"])
-                request = incremental_alter_configs.IncrementalAlterConfigsRequest(
-                    [
-                        incremental_alter_configs.AlterConfigsResource(
-                            2, topic, [incremental_alter_configs.AlterableConfig("flush.messages", 0, value)]
-                        )
-                    ]
-                )
+        kinds = [self._elect, self._reassign, self._reassign, self._cancel, self._configure, self._create_or_delete]
+        if self.world.is_dynamic:
+            kinds.append(self._remove_voter)
+        request = self.rng.choice(kinds)()
         try:
             await self.call(self.any_broker(), request)
         except PeerError:
             self.world.count("lost changes")
+
+    def _elect(self) -> Message:
+        return elect_leaders.ElectLeadersRequest(topic_partitions=None, timeout_ms=2000)
+
+    def _reassign(self) -> Message:
+        replicas = self.rng.sample(sorted(self.world.nodes), min(3, len(self.world.nodes)))
+        return _reassignment(*self.rng.choice(list(self.leaders)), replicas)
+
+    def _cancel(self) -> Message:
+        return _reassignment(*self.rng.choice(list(self.leaders)), None)
+
+    def _configure(self) -> Message:
+        topic, _ = self.rng.choice(list(self.leaders))
+        config = incremental_alter_configs.AlterableConfig(
+            "flush.messages", 0, self.rng.choice(["1", "5", "9223372036854775807"])
+        )
+        return incremental_alter_configs.IncrementalAlterConfigsRequest(
+            [incremental_alter_configs.AlterConfigsResource(2, topic, [config])]
+        )
+
+    def _create_or_delete(self) -> Message:
+        if TEMPORARY_TOPIC in self.topic_ids and (TEMPORARY_TOPIC, 0) in self.leaders:
+            return delete_topics.DeleteTopicsRequest([delete_topics.DeleteTopicState(TEMPORARY_TOPIC)], timeout_ms=2000)
+        topic = create_topics.CreatableTopic(TEMPORARY_TOPIC, 1, 3)
+        return create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=2000)
+
+    def _remove_voter(self) -> Message:
+        """A voter that runs joins again by itself."""
+        voters = next((list(n.services.metadata.voters) for n in self.world.nodes.values() if n.services), [])
+        key = self.rng.choice(voters).key if len(voters) > 2 else ReplicaKey(0)
+        return remove_raft_voter.RemoveRaftVoterRequest(None, key.id, key.directory)
 
 
 def _reassignment(

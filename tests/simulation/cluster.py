@@ -12,34 +12,37 @@ from typing_extensions import override
 
 from core_broker.peers.peers import Address
 from core_broker.protocol.records import parse_batches, read_records
-from tests.simulation.clients import ACKS_ALL, ACKS_LEADER, Admin, Consumer, Producer
+from tests.simulation.clients import ACKS_ALL, ACKS_LEADER, TEMPORARY_TOPIC, Admin, Consumer, Producer
 from tests.simulation.disk import OpenFiles
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Invariants, Key
 from tests.simulation.network import Network
 from tests.simulation.node import SimulatedNode
-from tests.simulation.virtual_loop import Life, VirtualLoop
+from tests.simulation.transactions import Coordinated, GroupClient, TransactionalProducer, Transactions
+from tests.simulation.virtual_loop import VirtualLoop
 
 _SETTINGS: Final = {
-    "broker.session.timeout.ms": "1500",
-    "broker.heartbeat.interval.ms": "300",
-    "initial.broker.registration.timeout.ms": "5000",
-    "controller.quorum.election.timeout.ms": "300",
-    "controller.quorum.election.backoff.max.ms": "300",
-    "controller.quorum.fetch.timeout.ms": "800",
-    "controller.quorum.request.timeout.ms": "800",
+    "broker.session.timeout.ms": "1000",
+    "broker.heartbeat.interval.ms": "250",
+    "initial.broker.registration.timeout.ms": "3500",
+    "controller.quorum.election.timeout.ms": "200",
+    "controller.quorum.election.backoff.max.ms": "200",
+    "controller.quorum.fetch.timeout.ms": "550",
+    "controller.quorum.request.timeout.ms": "550",
     "controller.listener.names": "CONTROLLER",
-    "replica.lag.time.max.ms": "1500",
+    "replica.lag.time.max.ms": "1000",
     "replica.fetch.backoff.ms": "100",
-    "replica.socket.timeout.ms": "1500",
-    "replica.high.watermark.checkpoint.interval.ms": "700",
-    "log.flush.offset.checkpoint.interval.ms": "1000",
-    "leader.imbalance.check.interval.seconds": "5",
+    "replica.socket.timeout.ms": "1000",
+    "replica.high.watermark.checkpoint.interval.ms": "500",
+    "log.flush.offset.checkpoint.interval.ms": "700",
+    "leader.imbalance.check.interval.seconds": "3",
     "auto.create.topics.enable": "false",
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
 }
-_CALM_SECONDS: Final = 60.0
+_CALM_SECONDS: Final = 25.0
 """How long a healed cluster may take until everything is in sync again."""
 _ANSWER_SECONDS: Final = 45.0
 """No request takes longer on a node that runs."""
@@ -64,9 +67,11 @@ class World:
         self.counts: Counter[str] = Counter()
         self.has_load = True
         self.is_over = False
-        self.think_seconds = 0.05
+        self.think_seconds = self.rng.choice([0.1, 0.3, 0.6])
         self.producer_ids: dict[int, int] = {}
         self.producers: list[Producer] = []
+        self.coordinated: list[Coordinated] = []
+        self.transactions = Transactions(self)
         self._verbose = verbose
         self._acknowledged: dict[Key, dict[int, bytes]] = {}
         self.nodes: dict[int, SimulatedNode] = {}
@@ -76,7 +81,8 @@ class World:
     def _add_nodes(self, size: int, directory: Path) -> None:
         numbers = range(1, size + 1)
         voters = [1, 2, 3] if size < 5 or self.rng.random() < 0.5 else list(numbers)
-        is_dynamic = self.rng.random() < 0.3
+        is_dynamic = self.is_dynamic = self.rng.random() < 0.4
+        """Whether the voters can change."""
         for number in numbers:
             is_voter = number in voters
             listeners = [f"PLAINTEXT://10.0.0.{number}:9092"]
@@ -100,10 +106,6 @@ class World:
         """Where clients reach a node."""
         return Address(f"10.0.0.{number}", 9092)
 
-    def number_of(self, life: Life | None) -> int:
-        """The node of a life."""
-        return next((number for number, node in self.nodes.items() if node.life is life), 0)
-
     def note(self, text: str) -> None:
         """Keep an event for the report."""
         line = f"{self.loop.time() - 1000:9.4f} {text}"
@@ -124,6 +126,10 @@ class World:
 
     def check_acknowledged(self, key: Key, offset: int, values: list[bytes]) -> None:
         """An acknowledged record is committed at its offset, with the value that was sent."""
+        committed = self.invariants.of(key)
+        if offset + len(values) > committed.end:
+            text = f"offset {offset} of partition {key[1]} is acknowledged, but only {committed.end} are committed"
+            self.fail(f"I7: {text}")
         known = self._acknowledged.setdefault(key, {})
         for delta, value in enumerate(values):
             if known.setdefault(offset + delta, value) != value:
@@ -152,16 +158,21 @@ class World:
         places = [(name, index) for name, partitions in topics for index in range(partitions)]
         for number, (topic, index) in enumerate(places):
             self._add(Producer(self, 100 + number, topic, index, acks=ACKS_ALL, is_idempotent=True))
-        topic, index = self.rng.choice(places)
-        is_idempotent = self.rng.random() < 0.5
-        self._add(Producer(self, 150, topic, index, acks=ACKS_LEADER, is_idempotent=is_idempotent))
-        self._add(Producer(self, 151, *self.rng.choice(places), acks=ACKS_ALL, is_idempotent=False))
+        acks, is_idempotent = self.rng.choice([(ACKS_LEADER, True), (ACKS_LEADER, False), (ACKS_ALL, False)])
+        self._add(Producer(self, 150, *self.rng.choice(places), acks=acks, is_idempotent=is_idempotent))
+        self._add(Producer(self, 152, TEMPORARY_TOPIC, 0, acks=ACKS_ALL, is_idempotent=False))
+        if self.rng.random() < 0.5:
+            self._add(TransactionalProducer(self, 160, places))
+        if self.rng.random() < 0.3:
+            self._add(GroupClient(self, 170, self.rng.choice(places)))
         for number in (180, 181):
-            self._add(Consumer(self, number))
+            self._add(Consumer(self, number, is_read_committed=number == 181))
 
-    def _add(self, client: Producer | Consumer) -> None:
+    def _add(self, client: Producer | Consumer | TransactionalProducer | GroupClient) -> None:
         if isinstance(client, Producer):
             self.producers.append(client)
+        elif isinstance(client, Coordinated):
+            self.coordinated.append(client)
         self.loop.create_task(client.run(), context=client.life.context)
 
     async def _within(self, client: Admin, work: Any) -> None:
@@ -181,9 +192,12 @@ class World:
         faults.heal_everything()
         self.note("healed")
         await self._wait_for(self._all_serve, "every node serves")
-        await asyncio.sleep(1)
+        await asyncio.sleep(0.5)
         self.has_load = False
-        await self._wait_for(self._is_in_sync, "every replica is in sync")
+        await self._wait_for(
+            lambda: self._all_serve() and all(client.is_done for client in self.coordinated), "every client is done"
+        )
+        await self._wait_for(lambda: self._all_serve() and self._is_in_sync(), "every replica is in sync")
         self.note("in sync")
 
     def _all_serve(self) -> bool:
@@ -227,6 +241,7 @@ class World:
 
     async def _check_agreement(self) -> None:
         """After everything healed: all replicas are equal, and everything acknowledged is in them."""
+        final: dict[tuple[str, int], bytes] = {}
         for topic in self.invariants.newest.topics.values():
             for index, partition in topic.partitions.items():
                 key = (topic.topic_id, index)
@@ -239,13 +254,14 @@ class World:
                 if len(set(logs.values())) != 1:
                     self.fail(f"S10: the replicas of {topic.name}-{index} differ")
                     return
-                self._check_records(f"{topic.name}-{index}", key, next(iter(logs.values())))
+                final[topic.name, index] = next(iter(logs.values()))
+                self._check_records(f"{topic.name}-{index}", key, final[topic.name, index])
+        self.transactions.check_end({place: data for place, data in final.items() if not place[0].startswith("__")})
 
     def _check_records(self, where: str, key: Key, data: bytes) -> None:
         found: dict[int, bytes] = {}
         for header in parse_batches(data):
-            batch = data[header.position : header.position + header.size]
-            found.update((r.offset, r.value or b"") for r in read_records(batch, parse_batches(batch)[0]))
+            found.update((record.offset, record.value or b"") for record in read_records(data, header))
         for offset, value in self._acknowledged.get(key, {}).items():
             if found.get(offset) != value:
                 self.fail(f"S1: {where} acknowledged {value!r} at offset {offset}, where {found.get(offset)!r} is")
@@ -280,7 +296,7 @@ class _LogWatch(logging.Handler):
             self._world.fail(f"logged: {record.getMessage()}: {record.exc_info[1]!r}")
 
 
-def simulate(world: World, *, seconds: float = 12.0) -> None:
+def simulate(world: World, *, seconds: float = 6.0) -> None:
     """One run with faults, then calm; raises Violation. For a process that ends afterwards: it changes classes."""
     logging.getLogger().addHandler(_LogWatch(world))
     world.files.watch()

@@ -1,11 +1,14 @@
 """What a power failure leaves on a disk: everything that was synced, and some of the rest."""
 
+import errno
 import os
 import random
 from pathlib import Path
 
 from core_broker.log.log_directory import LogDirectory
+from core_broker.log.log_file import LogFile
 from core_broker.log.partition_log import PartitionLog
+from core_broker.log.segment import Segment
 from core_broker.log.store import METADATA_TOPIC
 from core_broker.protocol.records import HEADER, HEADER_BYTES, LENGTH_BYTES
 from tests.simulation.determinism import replace
@@ -29,6 +32,17 @@ class OpenFiles:
                 self._logs.setdefault(life, {})[directory] = opened
             return opened
 
+        write = Segment.append
+
+        def write_or_fail(segment: Segment, file: LogFile, view: memoryview, *arguments: int) -> None:
+            life = LIFE.get()
+            if life is not None and life.failing_writes:
+                life.failing_writes -= 1
+                life.has_failed_disk = True
+                os.pwrite(file.fd, view[: len(view) // 2], segment.size)
+                raise OSError(errno.EIO, "simulated failure of the disk")
+            write(segment, file, view, *arguments)
+
         def lock_and_note(directory: LogDirectory, path: Path, *, key: str = "log.dirs") -> None:
             lock(directory, path, key=key)
             if (life := LIFE.get()) is not None:
@@ -36,6 +50,7 @@ class OpenFiles:
 
         replace(PartitionLog, "open", classmethod(open_and_note))
         replace(LogDirectory, "__init__", lock_and_note)
+        replace(Segment, "append", write_or_fail)
 
     def release(self, life: Life) -> None:
         """Unlock the directories of a process that has ended."""

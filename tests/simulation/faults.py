@@ -28,7 +28,7 @@ class Faults:
         self.loses = self.rng.random() < 0.5
         """Whether machines fail in this run, or processes."""
         self._is_recovering = False
-        """A machine has failed, and not everything is in sync again."""
+        """A machine or a disk has failed, and not everything is in sync again."""
         self._is_calm = False
         self._events: list[tuple[Callable[[], None], float]] = [
             (self.crash, 4),
@@ -37,10 +37,12 @@ class Faults:
             (self.start, 8),
             (self.pause, 3),
             (self.isolate, 3),
+            (self.split, 1),
             (self.cut_one_way, 3),
             (self.cut_from_controller, 1),
             (self.heal, 6),
             (self.slow_disk, 2),
+            (self.fail_disk, 1),
             (self.jump, 1),
             (self.bad_network, 2),
             (self.change, 3),
@@ -51,13 +53,14 @@ class Faults:
         """Disturb for a while."""
         loop = self.world.loop
         end = loop.time() + seconds
-        pace = self.rng.choice([1.0, 2.0, 4.0])
+        pace = self.rng.choice([2.0, 4.5, 9.0])
         while loop.time() < end:
             await asyncio.sleep(self.rng.expovariate(pace))
             (event,) = self.rng.choices([event for event, _ in self._events], [weight for _, weight in self._events])
             event()
             self.world.check_answers()
-            if self._is_recovering and self.world._is_in_sync():
+            is_failing = any(node.life and node.life.failing_writes for node in self.world.nodes.values())
+            if self._is_recovering and not is_failing and self.world._is_in_sync():
                 self._is_recovering = False
 
     def _note(self, text: str) -> None:
@@ -111,9 +114,11 @@ class Faults:
                 node.start()
 
     def replace_disk(self) -> None:
-        """A broker that is no controller comes back with an empty disk."""
+        """A node comes back with an empty disk; a controller only where it can then join the voters again."""
         node = self._any_node()
-        if not self.loses or node.settings.is_controller or not self.world._is_in_sync() or self._is_recovering:
+        if not self.loses or self._is_recovering or not self.world._is_in_sync():
+            return
+        if node.settings.is_controller and not node.settings.controller_quorum_auto_join_enable:
             return
         self._is_recovering = True
         self._note(f"node {node.number} gets an empty disk")
@@ -136,6 +141,16 @@ class Faults:
             node.life.disk_seconds = self.rng.choice([0.0002, 0.005, 0.1, 0.5])
             self._note(f"a sync of node {node.number} takes {node.life.disk_seconds} s")
 
+    def fail_disk(self) -> None:
+        """Some writes fail, after half of their bytes, as on a full disk; that ends the process."""
+        node = self._any_node()
+        if self._is_recovering or (self.loses and not self.world._is_in_sync()):
+            return
+        if node.life is not None and node.is_serving:
+            self._is_recovering = self.loses
+            self._note(f"the disk of node {node.number} fails")
+            node.life.failing_writes = self.rng.choice([1, 1, 3, 100])
+
     def jump(self) -> None:
         node = self._any_node()
         node.clock.jump_ms += self.rng.choice([-3_600_000, -1000, 1000, 3_600_000])
@@ -148,6 +163,13 @@ class Faults:
         self._note(f"node {alone} is isolated")
         others = [*self.world.nodes, *(range(100, 201) if self.rng.random() < 0.5 else ())]
         self.world.network.cut |= {pair for n in others if n != alone for pair in ((n, alone), (alone, n))}
+
+    def split(self) -> None:
+        """Two groups that cannot reach each other."""
+        numbers = list(self.world.nodes)
+        group = set(self.rng.sample(numbers, len(numbers) // 2))
+        self._note(f"nodes {sorted(group)} are cut off from the others")
+        self.world.network.cut |= {(a, b) for a in numbers for b in numbers if (a in group) != (b in group)}
 
     def cut_one_way(self) -> None:
         a, b = self._any_node().number, self._any_node().number
@@ -185,5 +207,6 @@ class Faults:
         network.latency = 0.0005
         for node in self.world.nodes.values():
             if node.life is not None:
+                node.life.failing_writes = 0
                 node.life.disk_seconds = 0.0005
                 self.world.loop.resume(node.life)

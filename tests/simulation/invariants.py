@@ -2,6 +2,26 @@
 
 The world knows what no node knows: what was ever committed (`Committed`). From that follow the rules that matter most:
 every replica that leads or may lead has all committed records, and no two replicas commit different bytes at an offset.
+
+| | asserted in |
+|---|---|
+| I1 | `_check_leader`, `_check_image`, `refusals.py` |
+| I2 | `_check_follower`, `_check_content` |
+| I3 | `_check_partition`, `_check_leader` |
+| I4 | `_check_partition`, `_check_advance` |
+| I5 | `_check_image`; S10 at the end: all are in sync |
+| I6 | `watch` (`propose_once`) |
+| I7 | `World.check_acknowledged`, `refusals.py` |
+| I8, I9 | `_check_leader`, `_check_image` |
+| I10 | `_check_metadata`, `Producer._begin` |
+| I11 | `refusals.py` |
+| I12 | `Consumer._take` |
+| I13 | `_check_partition`, `World.check_answers` |
+| S1-S4, S10 | `World._check_agreement`, `_check_content`, `Producer._send` |
+| S5, S6, S12 | `transactions.py` |
+| S9 | `_check_leader`, `_check_controller`, `_check_role` |
+
+For each there is a rule of the product in `broken_rules.py` without which some seed fails.
 """
 
 from collections.abc import Callable
@@ -11,6 +31,9 @@ from core_broker.cluster.metadata import MetadataImage, PartitionImage
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.cluster.replicas.leader import IsrProposal, LeaderReplica
+from core_broker.raft.node import RaftNode
+from core_broker.raft.voters import ReplicaKey
+from tests.simulation import refusals
 from tests.simulation.determinism import replace
 from tests.simulation.virtual_loop import LIFE
 
@@ -44,6 +67,12 @@ class Invariants:
         """The newest metadata that any node has applied."""
         self._controllers: dict[int, int] = {}
         self._metadata: dict[int, MetadataImage] = {}
+        self._applied: dict[int, tuple[MetadataQuorum, int]] = {}
+        """By id: a node's quorum, and the offset up to which it has applied the metadata."""
+        self._votes: dict[tuple[ReplicaKey, int], ReplicaKey] = {}
+        """By voter and epoch of the quorum."""
+        self._epochs: dict[ReplicaKey, int] = {}
+        """The newest epoch of the quorum that a node, with this disk, was in."""
         self._checked: dict[int, tuple[Partition, int, int]] = {}
         """By id: the partition, its high watermark when it was last checked, and its leader epoch then."""
 
@@ -53,6 +82,7 @@ class Invariants:
         for name in after_partition:
             self._after(Partition, name, self._check_partition)
         self._after(MetadataQuorum, "_publish", self._check_metadata)
+        self._after(RaftNode, "_become", self._check_role)
         self._after(MetadataQuorum, "_call_leadership_listeners", self._check_controller)
         propose = LeaderReplica._propose
 
@@ -69,6 +99,7 @@ class Invariants:
             fetched(partition, follower, offset, **options)
 
         replace(Partition, "follower_fetched", check_fetch)
+        refusals.watch(self.fail)
 
     def _after(self, owner: type, name: str, check: Callable[..., None]) -> None:
         original = getattr(owner, name)
@@ -93,7 +124,8 @@ class Invariants:
     # -- partitions --
 
     def _check_partition(self, partition: Partition, *_: object) -> None:
-        number = self.world.number_of(LIFE.get())
+        life = LIFE.get()
+        number = 0 if life is None else life.number
         committed = self.of((partition.topic_id, partition.index))
         known = self._checked.get(id(partition))
         start = partition.log.start_offset if known is None else known[1]
@@ -106,6 +138,8 @@ class Invariants:
             self.fail("I4", f"the high watermark of leader {where} fell from {known[1]} to {high_watermark}")
         if partition.is_leader and partition.leader_epoch != epoch:
             self._check_leader(partition, committed, number)
+        if not partition.is_leader and any(not waiter.done() for _, waiter in partition._commits._waiting):
+            self.fail("I13", f"{where} no longer leads, and a producer still waits for it")
         if high_watermark > start:
             self._check_content(partition, committed, start, number)
         self._checked[id(partition)] = (partition, high_watermark, partition.leader_epoch)
@@ -177,7 +211,19 @@ class Invariants:
             text = f"{self._controllers[quorum.leader_epoch]} and {quorum.node_id}"
             self.fail("S9", f"two controllers in epoch {quorum.leader_epoch}: {text}")
 
+    def _check_role(self, node: RaftNode[Any], *_: object) -> None:
+        """A node votes once in an epoch, and never returns to an earlier one, even if it crashes in between."""
+        state = node._state
+        if state.epoch < self._epochs.get(node.key, 0):
+            self.fail("S9", f"node {node.key.id} went back from epoch {self._epochs[node.key]} to {state.epoch}")
+        self._epochs[node.key] = state.epoch
+        if state.voted is not None and self._votes.setdefault((node.key, state.epoch), state.voted) != state.voted:
+            self.fail("S9", f"node {node.key.id} voted twice in epoch {state.epoch}")
+
     def _check_metadata(self, quorum: MetadataQuorum, image: MetadataImage, *_: object) -> None:
+        if image.offset <= self._applied.get(id(quorum), (quorum, -1))[1]:
+            self.fail("I10", f"node {quorum.node_id} applied metadata offset {image.offset} after a later one")
+        self._applied[id(quorum)] = quorum, image.offset
         known = self._metadata.setdefault(image.offset, image)
         if known is not image and known != image:
             self.fail("I10", f"node {quorum.node_id} has other metadata at offset {image.offset} than another node")

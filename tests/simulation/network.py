@@ -25,6 +25,7 @@ from core_broker.metrics import BrokerMetrics
 from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers, response_type
 from core_broker.protocol.fields import Message, decode, encoder
 from core_broker.protocol.frames import SIZE_BYTES, unpack_header
+from core_broker.protocol.messages.offset_commit import OffsetCommitRequest
 from core_broker.protocol.primitives import DecodeError, skip_tagged_fields
 from core_broker.server.dispatch import Client, UnknownRequest, dispatch
 from core_broker.server.server import Server
@@ -45,7 +46,7 @@ class Network:
         self.on_problem = on_problem
         self.latency = 0.0005
         self.loss = 0.0
-        """How many requests or responses are lost, with their connection."""
+        """How many requests or responses are lost, with their connection. Some requests arrive later all the same."""
         self.duplicates = 0.0
         """How many requests are delivered a second time, some time later."""
         self.cut: set[tuple[int, int]] = set()
@@ -92,6 +93,7 @@ class SimulatedPeers(Peers):
 
     def __init__(self, network: Network, number: int, life: Life) -> None:
         super().__init__(client_id=f"node-{number}")
+        self._name = f"node-{number}".encode()
         self._network = network
         self._number = number
         self._life = life
@@ -109,15 +111,15 @@ class SimulatedPeers(Peers):
         purpose: str = "",
         version: int | None = None,
     ) -> Message:
-        loop = self._network.loop
-        deadline = loop.time() + timeout_seconds
-        connection: _Connection | None = None
+        deadline = self._network.loop.time() + timeout_seconds
+        connection = self._open.get((address, purpose))
         try:
-            async with asyncio.timeout_at(deadline):
-                connection = await self._connection_to(address, purpose)
-                version = _version_of(type(request), connection) if version is None else version
-                frame = _encode(request, version, next(self._network.correlation_ids), f"node-{self._number}")
-                answer = await connection.exchange(frame, deadline)
+            if connection is None or connection.is_over or connection.is_stuck:
+                async with asyncio.timeout_at(deadline):
+                    connection = await self._connection_to(address, purpose)
+            version = _version_of(type(request), connection) if version is None else version
+            frame = _encode(request, version, next(self._network.correlation_ids), self._name)
+            answer = await connection.exchange(frame, deadline)
         except TimeoutError:
             if connection is not None:
                 connection.drop_if_stuck()
@@ -233,7 +235,7 @@ class _Connection:
         self.server: SimulatedServer | None = None
         self.side: _ServerSide | None = None
         self.is_over = False
-        self._in_flight: dict[int, tuple[asyncio.Future[memoryview], float]] = {}
+        self._in_flight: dict[int, tuple[asyncio.Future[memoryview], asyncio.TimerHandle]] = {}
         self._arrival = 0.0
         self._return = 0.0
 
@@ -263,19 +265,28 @@ class _Connection:
         network, loop = self.network, self.network.loop
         correlation_id = unpack_header(frame, SIZE_BYTES)[2]
         future: asyncio.Future[memoryview] = loop.create_future()
-        self._in_flight[correlation_id] = (future, deadline)
+        self._in_flight[correlation_id] = (future, loop.call_at(deadline, _expire, future, context=self.life.context))
         network.note(frame)
         chance = network.rng.random()
         if chance < network.loss / 2:
             loop.call_in(self.life.context, network.delay(), self.fail, "connection reset")
+            if chance < network.loss / 4:
+                self._transmit_late(frame)
         else:
             self._arrival = max(self._arrival, loop.time() + network.delay())
             self._transmit(frame, self._arrival, 0)
         if network.rng.random() < network.duplicates:
-            again = bytearray(frame)
-            side = _ServerSide(None, self.side.server, self.side.listener)
-            loop.call_in(side.server.life.context, network.rng.expovariate(1.0), side.arrive, again)
+            self._transmit_late(bytearray(frame))
         return await future
+
+    def _transmit_late(self, frame: bytearray) -> None:
+        """Deliver a frame after later ones: its client hears nothing of it."""
+        assert self.side is not None
+        if unpack_header(frame, SIZE_BYTES)[0] == OffsetCommitRequest.API_KEY:
+            return  # it has no sequence number: as in Kafka, a late one takes the offset back
+        side = _ServerSide(None, self.side.server, self.side.listener)
+        network = self.network
+        network.loop.call_in(side.server.life.context, network.rng.expovariate(1.0), side.arrive, frame)
 
     def _transmit(self, frame: bytearray, when: float, attempt: int) -> None:
         """Deliver a frame; into a cut it is sent again and again for a while."""
@@ -283,6 +294,9 @@ class _Connection:
         assert side is not None
         if not network.is_cut(self.client_number, self.server_number):
             loop.call_at(when, side.arrive, frame, context=side.server.life.context)
+            if side.server.life.is_dead and self.address in network.servers:
+                # The machine is back, and its kernel does not know this connection.
+                loop.call_at(when + network.delay(), self.fail, "connection reset", context=self.life.context)
         elif attempt < len(_RETRANSMIT_SECONDS):
 
             def again() -> None:
@@ -309,14 +323,21 @@ class _Connection:
 
     def _take(self, answer: bytes) -> None:
         (correlation_id,) = struct.unpack_from(">i", answer)
-        future, _ = self._in_flight.pop(correlation_id, (None, 0.0))
-        if future is not None and not future.done():
-            future.set_result(memoryview(answer))
+        found = self._in_flight.pop(correlation_id, None)
+        if found is not None:
+            found[1].cancel()
+            if not found[0].done():
+                found[0].set_result(memoryview(answer))
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether its oldest request is overdue."""
+        oldest = next(iter(self._in_flight.values()), None)
+        return oldest is not None and oldest[1].when() <= self.network.loop.time()
 
     def drop_if_stuck(self) -> None:
         """Give the connection up if its oldest request is overdue."""
-        oldest = next(iter(self._in_flight.values()), None)
-        if oldest is not None and oldest[1] <= self.network.loop.time():
+        if self.is_stuck:
             self.fail("the oldest request timed out")
 
     def fail(self, reason: str) -> None:
@@ -325,7 +346,8 @@ class _Connection:
             return
         self.is_over = True
         in_flight, self._in_flight = self._in_flight, {}
-        for future, _ in in_flight.values():
+        for future, timer in in_flight.values():
+            timer.cancel()
             if not future.done():
                 future.set_exception(PeerError(f"{self.address}: {reason}"))
         side, network = self.side, self.network
@@ -340,9 +362,21 @@ class _ServerSide:
         self.connection = connection
         self.server = server
         self.listener = listener
+        self._client = Client(
+            f"10.0.0.{0 if connection is None else connection.client_number}",
+            1,
+            listener.name,
+            "10.0.0.0",
+            is_controller_listener=listener in server.controller_listeners,
+        )
         self._queue: deque[bytearray] = deque()
         self._pending: asyncio.Future[Answer] | None = None
         self._is_closed = False
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether it is a connection to a controller listener."""
+        return self._client.is_controller_listener
 
     def arrive(self, frame: bytearray) -> None:
         """A request has been received."""
@@ -366,13 +400,10 @@ class _ServerSide:
 
     def _answer(self, frame: bytearray) -> None:
         server, network = self.server, self.server.network
-        is_controller = self.listener in server.controller_listeners
-        number = 0 if self.connection is None else self.connection.client_number
-        client = Client(f"10.0.0.{number}", 1, self.listener.name, "10.0.0.0", is_controller_listener=is_controller)
         view = memoryview(frame)[SIZE_BYTES:]
         header = unpack_header(view, 0)
         try:
-            answer = dispatch(view, header, client, server.services)
+            answer = dispatch(view, header, self._client, server.services)
         except (UnknownRequest, DecodeError, AcksNoneFailed) as error:
             network.on_problem(f"node {server.number} refused request {header}: {error!r}")
             return
@@ -414,6 +445,11 @@ class _ServerSide:
         self.connection.deliver(b"".join(parts)[SIZE_BYTES:])
 
 
+def _expire(future: "asyncio.Future[memoryview]") -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
+
+
 async def _as_coroutine(answer: Any) -> Answer:
     result: Answer = await answer
     return result
@@ -422,17 +458,16 @@ async def _as_coroutine(answer: Any) -> Answer:
 def _version_of(request: type[Message], connection: _Connection) -> int:
     """The highest version: all nodes are of the same release."""
     assert request.API_KEY is not None
-    assert connection.server is not None
-    is_controller = connection.server.listener_at(connection.address) in connection.server.controller_listeners
-    api = (CONTROLLER_BY_KEY if is_controller else BROKER_BY_KEY)[request.API_KEY]
+    assert connection.side is not None
+    api = (CONTROLLER_BY_KEY if connection.side.is_controller else BROKER_BY_KEY)[request.API_KEY]
     return min(api.last_version, request.VERSIONS[1])
 
 
-def _encode(request: Message, version: int, correlation_id: int, client_id: str) -> bytearray:
+def _encode(request: Message, version: int, correlation_id: int, client_id: bytes) -> bytearray:
     assert request.API_KEY is not None
     frame = bytearray(SIZE_BYTES)
     frame += _pack_header(request.API_KEY, version, correlation_id, len(client_id))
-    frame += client_id.encode()
+    frame += client_id
     if version >= request.FLEXIBLE_SINCE:
         frame.append(0)
     encoder(type(request), version)(request, frame)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core_broker.broker import start
 from core_broker.cluster.partition import Partition
-from core_broker.errors import BrokerError
+from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import Services
 from core_broker.metrics import BrokerMetrics
 from core_broker.settings import BrokerSettings
@@ -75,7 +75,7 @@ class SimulatedNode:
         if self.life is not None:
             return
         self._lives += 1
-        life = self.life = Life(f"node-{self.number}.{self._lives}")
+        life = self.life = Life(f"node-{self.number}.{self._lives}", self.number)
         self.is_serving = self.is_stopping = False
         self._stop = asyncio.Event()
         self.world.loop.create_task(self._run(life), context=life.context)
@@ -94,8 +94,12 @@ class SimulatedNode:
                 self.is_serving = False
         except Exception as error:  # noqa: BLE001 - any but one of them is a bug
             reason = _innermost(error)
-            # As a real one would, a node that cannot register in time ends, and is started again.
-            if isinstance(reason, BrokerError) and "registration" in reason.message:
+            # As a real one would, a node ends that cannot register in time or write to its disk, and is started again.
+            is_expected = isinstance(reason, BrokerError) and (
+                "registration" in reason.message
+                or (life.has_failed_disk and reason.code is ErrorCode.KAFKA_STORAGE_ERROR)
+            )
+            if is_expected and isinstance(reason, BrokerError):
                 self.world.note(f"{life.name} ended: {reason.message}")
             else:
                 self.world.fail(f"{life.name} ended with an error: {''.join(traceback.format_exception(reason))}")

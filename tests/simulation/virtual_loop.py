@@ -11,23 +11,30 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from itertools import count
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, TypeVarTuple, cast
 
 from typing_extensions import override
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class Life:
     """One run of a process, from its start to its end."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, number: int = 0) -> None:
         self.name = name
+        self.number = number
+        """The node's number, or 0."""
         self.is_dead = False
         self.is_paused = False
+        self.failing_writes = 0
+        """How many of its next writes to logs fail."""
+        self.has_failed_disk = False
+        """Whether one of them has."""
         self.disk_seconds = 0.0005
         """How long work in a thread, which is work with the disk, takes on average."""
-        self.held: list[asyncio.Handle] = []
+        self.held: list[_Callback] = []
         """Callbacks that wait for the end of the pause; after a crash, those that never ran."""
         self.context = copy_context()
         self.context.run(LIFE.set, self)
@@ -54,6 +61,28 @@ class _Task(asyncio.Task[Any]):
         return self is other
 
 
+class _Callback(asyncio.TimerHandle):
+    """A callback and when it is due; as asyncio's, without what only its debug mode and threads need."""
+
+    def __init__(
+        self, when: float, callback: Callable[..., object], arguments: tuple[Any, ...], context: Context | None
+    ) -> None:
+        self._when = when
+        self._callback = callback
+        self._args = arguments
+        self._context = copy_context() if context is None else context
+        self._cancelled = False
+
+    @override
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._args = ()  # what it would have used need not stay
+
+    @override
+    def __repr__(self) -> str:
+        return f"<callback {self._callback!r} at {self._when}>"
+
+
 class Stuck(Exception):
     """Nothing is left that could ever happen."""
 
@@ -61,8 +90,7 @@ class Stuck(Exception):
 class VirtualLoop(asyncio.BaseEventLoop):
     """Runs callbacks in an order that depends on nothing but the seed."""
 
-    _ready: deque[Any]
-    _scheduled: list[Any]
+    _ready: deque[_Callback]
     _stopping: bool
 
     def __init__(self, rng: random.Random) -> None:
@@ -70,6 +98,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.rng = rng
         self.steps = 0
         self._now = 1000.0
+        self._timers: list[tuple[float, int, _Callback]] = []
+        self._numbers = count()
         self.set_task_factory(lambda loop, coroutine, **options: _Task(coroutine, loop=loop, **options))
 
     @override
@@ -77,31 +107,55 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now
 
     @override
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        handle = _Callback(self._now, callback, args, context)
+        self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon  # there are no threads
+
+    @override
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        handle = _Callback(when, callback, args, context)
+        heapq.heappush(self._timers, (when, next(self._numbers), handle))
+        return handle
+
+    @override
+    def call_later(
+        self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    @override
     def _run_once(self) -> None:  # type: ignore[misc]  # the one place where BaseEventLoop waits for something
-        ready, scheduled = self._ready, self._scheduled
-        while scheduled and scheduled[0]._cancelled:
-            heapq.heappop(scheduled)._scheduled = False
+        ready, timers = self._ready, self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
         if not ready:
-            if not scheduled:
+            if not timers:
                 raise Stuck
-            self._now = max(self._now, scheduled[0]._when)
-        while scheduled and scheduled[0]._when <= self._now:
-            timer = heapq.heappop(scheduled)
-            timer._scheduled = False
-            if not timer._cancelled:
-                ready.append(timer)
+            self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= self._now:
+            ready.append(heapq.heappop(timers)[2])
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:
                 continue
-            life = cast("Life | None", handle._context.get(LIFE))
+            life = handle._context.get(LIFE)
             if life is not None and (life.is_dead or life.is_paused):
                 life.held.append(handle)
                 continue
             # Nothing takes no time at all: so what repeats itself without waiting does not stop the clock.
             self._now += 1e-6
             self.steps += 1
-            handle._run()
+            try:
+                handle._context.run(handle._callback, *handle._args)
+            except Exception as error:  # noqa: BLE001 - as BaseEventLoop does
+                self.call_exception_handler({"message": f"{handle!r} failed", "exception": error})
             if self._stopping:
                 return
 
