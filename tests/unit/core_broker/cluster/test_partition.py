@@ -107,7 +107,9 @@ async def test_writes_that_wait_fail_when_the_partition_is_removed(partition: Pa
 @pytest.mark.parametrize(
     ("epoch", "code"), [(-1, None), (5, None), (4, ErrorCode.FENCED_LEADER_EPOCH), (6, ErrorCode.UNKNOWN_LEADER_EPOCH)]
 )
-def test_clients_of_another_leadership_are_told(partition: Partition, epoch: int, code: ErrorCode | None) -> None:
+def test_kip_320_clients_of_another_leadership_are_told(
+    partition: Partition, epoch: int, code: ErrorCode | None
+) -> None:
     if code is None:
         partition.check_leader_epoch(epoch)
         return
@@ -217,6 +219,14 @@ def test_kafka_13091_the_answer_of_the_controller_raises_the_high_watermark(part
     assert (partition.isr, partition.high_watermark) == ((1,), 1)
     partition.update(IN_SYNC)
     assert partition.isr == (1,), "the metadata log is behind the answer"
+
+
+def test_kafka_8333_another_role_does_not_begin_at_the_checkpoint_again(partition: Partition) -> None:
+    partition.append(batch(3), acks_all=False)
+    assert partition.high_watermark == 3
+    for epoch, leader_id in enumerate((2, LOCAL_ID, 3), 6):
+        partition.update(msgspec.structs.replace(IN_SYNC, leader_epoch=epoch, leader_id=leader_id))
+        assert partition.high_watermark == 3
 
 
 def test_a_follower_keeps_the_high_watermark_of_the_leader_before(partition: Partition) -> None:

@@ -126,7 +126,7 @@ async def test_a_partition_reassigned_while_the_broker_was_down_is_deleted(tmp_p
     await cluster.close()
 
 
-async def test_the_checkpointed_high_watermark_survives_a_restart(tmp_path: Path) -> None:
+async def test_kafka_851_the_checkpointed_high_watermark_survives_a_restart(tmp_path: Path) -> None:
     cluster = ReplicaCluster(tmp_path)
     cluster.create_topic()
     for value in (b"a", b"b"):

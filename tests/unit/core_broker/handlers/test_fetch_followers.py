@@ -108,9 +108,28 @@ async def test_kafka_12996_a_missing_offset_matters_more_than_a_diverging_epoch(
     cluster.change(leader=1, isr=(1,))
     for _ in range(3):
         append(cluster[1], b"a")
+    cluster.change(leader=2)
+    cluster.change(leader=1)
+    append(cluster[1], b"b")
     cluster[1].partition.delete_records_before(2)
-    found = await fetch(cluster[1], asked(1, epoch=1, last_epoch=0))
+    # The leader has epochs 1 and 3: a follower with epoch 2 diverges, and is before the start.
+    found = await fetch(cluster[1], asked(1, epoch=3, last_epoch=2))
     assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+async def test_kafka_9338_a_session_remembers_the_epoch_of_the_request(cluster: ReplicaCluster) -> None:
+    session = asked(0)
+    session.session_epoch = 0
+    session.session_id = (await response(cluster[1], session)).session_id
+    session.session_epoch, session.topics = 1, []
+    assert (await response(cluster[1], session)).responses == []
+    cluster.change(leader=1)
+    session.session_epoch = 2
+    assert (await fetch(cluster[1], session)).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    session.session_epoch, session.topics = 3, asked(0, epoch=1).topics
+    assert (await fetch(cluster[1], session)).error_code == ErrorCode.NONE
+    session.session_epoch, session.topics = 4, []
+    assert (await response(cluster[1], session)).responses == []
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,6 @@ def test_no_file_means_no_epochs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "epoch,expected",
     [
-        (-1, EpochEnd(-1, -1)),
         (0, EpochEnd(0, 10)),
         (1, EpochEnd(0, 10)),
         (2, EpochEnd(2, 25)),
@@ -41,6 +40,10 @@ def test_no_file_means_no_epochs(tmp_path: Path) -> None:
 )
 def test_end_of_an_epoch_is_where_the_next_begins(epochs: LeaderEpochs, epoch: int, expected: EpochEnd) -> None:
     assert epochs.end_offset_for(epoch, 40) == expected
+
+
+def test_kafka_6857_an_undefined_epoch_has_no_end(epochs: LeaderEpochs) -> None:
+    assert epochs.end_offset_for(-1, 40) == EpochEnd(-1, -1)
 
 
 def test_an_epoch_before_all_known_ones_ended_where_they_begin(tmp_path: Path) -> None:
@@ -68,7 +71,7 @@ def test_what_contradicts_an_assignment_goes(epochs: LeaderEpochs) -> None:
     assert epochs.entries == (EpochStart(0, 0), EpochStart(3, 8))
 
 
-def test_truncation_from_the_end_forgets_later_epochs(epochs: LeaderEpochs, tmp_path: Path) -> None:
+def test_kafka_10706_truncation_from_the_end_forgets_later_epochs(epochs: LeaderEpochs, tmp_path: Path) -> None:
     epochs.truncate_from_end(25)
     assert (epochs.latest_epoch, len(epochs.entries)) == (2, 2)
     assert LeaderEpochs.load(tmp_path).entries == epochs.entries

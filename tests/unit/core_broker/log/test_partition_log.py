@@ -209,7 +209,7 @@ def test_a_follower_may_meet_a_gap_of_any_width(tmp_path: Path, clock: ManualClo
     assert [segment.base_offset for segment in log.segments] == [2**40]
 
 
-def test_a_full_disk_refuses_appends_until_the_log_is_opened_again(
+def test_kafka_10778_a_full_disk_refuses_appends_until_the_log_is_opened_again(
     tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = open_log(tmp_path, clock)
@@ -557,14 +557,17 @@ def test_retention_by_size_drops_the_oldest_segments(tmp_path: Path, clock: Manu
     assert log.start_offset == 6
 
 
-def test_truncation_drops_batches_epochs_and_producers(tmp_path: Path, clock: ManualClock) -> None:
+def test_kafka_12153_and_12520_truncation_drops_batches_epochs_and_producers(
+    tmp_path: Path, clock: ManualClock
+) -> None:
     log = open_log(tmp_path, clock, segment_bytes=3 * len(batch()))
     for number in range(10):
         log.append(produced(number), leader_epoch=number // 4)
     assert log.truncate_to(5)
     assert (log.end_offset, bases(log)) == (5, [0, 3])
     assert log.epochs.entries == ((0, 0), (1, 4))
-    assert log.append(produced(5), leader_epoch=3).first_offset == 5
+    appended = log.append(produced(5), leader_epoch=3)
+    assert (appended.first_offset, appended.duplicate) == (5, False)
 
 
 def test_truncation_beyond_the_end_does_nothing(tmp_path: Path, clock: ManualClock) -> None:

@@ -115,6 +115,14 @@ def test_an_unclean_log_is_recovered_from_any_recovery_point(
     assert caplog.messages == []
 
 
+def test_kafka_10432_epoch_0_is_recovered_from_the_batches(tmp_path: Path) -> None:
+    log = write(tmp_path)
+    assert log.epochs.entries[0] == (0, 0)
+    log.epochs.clear()
+    del log
+    assert open_log(tmp_path).epochs.entries[0] == (0, 0)
+
+
 def test_a_log_that_was_killed_is_recovered(tmp_path: Path) -> None:
     log = write(tmp_path)
     seen = picture(log)

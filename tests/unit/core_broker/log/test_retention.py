@@ -70,7 +70,7 @@ def test_segments_beyond_retention_bytes_expire() -> None:
     assert expiry(segments, TopicSettings(retention_bytes=0)).segment_count == 3
 
 
-def test_nothing_above_the_high_watermark_expires() -> None:
+def test_kafka_5634_nothing_above_the_high_watermark_expires() -> None:
     settings = TopicSettings(retention_bytes=0, retention_ms=0)
     assert expiry(AGED, settings, now_ms=10**6, high_watermark=19).segment_count == 1
     assert expiry(AGED, settings, now_ms=10**6, high_watermark=999).segment_count == 2

@@ -390,7 +390,7 @@ def test_checkpoints_are_read_at_the_start(stores: Stores) -> None:
     assert again.cleaner_offsets == {("orders", 0): 3}
 
 
-def test_a_start_that_fails_does_not_raise_the_high_watermark(stores: Stores, clock: ManualClock) -> None:
+def test_kafka_858_a_start_that_fails_does_not_overwrite_the_high_watermark(stores: Stores, clock: ManualClock) -> None:
     store = stores.open()
     append(store.create("orders", 0, TOPIC_ID, SETTINGS), 5)
     store.high_watermark_of = lambda _: 2

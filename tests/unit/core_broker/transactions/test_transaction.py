@@ -276,7 +276,9 @@ class TestEndWithTransactionVersion2:
     @pytest.mark.parametrize(
         "state", [TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT]
     )
-    def test_abort_of_an_empty_transaction_bumps_the_epoch_and_fences_nobody(self, state: TransactionState) -> None:
+    def test_kafka_18464_abort_of_an_empty_transaction_bumps_the_epoch_and_fences_nobody(
+        self, state: TransactionState
+    ) -> None:
         prepared = end_v2(transaction(state), commit=False)
         assert (prepared.state, prepared.next_producer) == (TransactionState.PREPARE_ABORT, Producer(7, 4))
         assert prepared.start_ms == NOW

@@ -26,7 +26,7 @@ async def new_producer(cluster: CoordinatorCluster, transactional_id: str = TX) 
     return await cluster[1].transactions.init_producer_id(transactional_id, 60_000)
 
 
-async def test_partition_that_was_added_is_verified(cluster: CoordinatorCluster) -> None:
+async def test_kafka_14402_only_a_partition_that_was_added_is_verified(cluster: CoordinatorCluster) -> None:
     producer = await new_producer(cluster)
     await cluster[1].transactions.add_partitions(TX, producer, [("orders", 0)], client_version=TRANSACTION_V0)
     verify = cluster[2].verifier.verify_or_add

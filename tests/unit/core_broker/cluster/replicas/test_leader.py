@@ -165,6 +165,10 @@ def test_kafka_12686_an_answer_older_than_the_metadata_changes_nothing() -> None
     replica.update(msgspec.structs.replace(IMAGE, isr=(1,), partition_epoch=9), now=2)
     replica.on_answer(proposal, ErrorCode.NONE, msgspec.structs.replace(IMAGE, partition_epoch=8))
     assert (replica.isr, replica.partition_epoch, replica.proposal) == ((1,), 9, None)
+    following = replica.propose(20, 3)
+    assert following is not None
+    replica.on_answer(proposal, ErrorCode.INVALID_UPDATE_VERSION, None)
+    assert replica.proposal is following, "the answer to another one does not end it"
 
 
 def test_metadata_older_than_an_answer_changes_nothing() -> None:

@@ -185,13 +185,48 @@ async def test_kafka_14704_truncation_comes_before_the_leaders_high_watermark(cl
     append(cluster[1], b"a")
     append(cluster[1], b"b")
     cluster.change(leader=2, isr=(2, 3))
-    cluster.start()
+    cluster[2].start()
+    cluster[3].start()
     append(cluster[2], b"c")
     append(cluster[2], b"d")
-    for _ in range(200):
+    await eventually(lambda: cluster[2].partition.high_watermark == 2)
+    cluster.gates = []
+    cluster[1].start()
+    own = cluster[1].partition
+    while own.log.epochs.epoch_for_offset(0) != 1:
+        assert own.high_watermark == 0, "the record at offset 0 is another one than the leader committed"
+        await eventually(lambda: bool(cluster.gates))
+        cluster.gates.pop(0).set_result(True)
         await asyncio.sleep(0)
-        own = cluster[1].partition
-        assert own.high_watermark == 0 or own.log.epochs.epoch_for_offset(0) == 1
+    gates, cluster.gates = cluster.gates, None
+    for gate in gates:
+        gate.set_result(True)
+    await eventually(lambda: agree(cluster))
+
+
+async def test_kafka_13207_the_answer_for_a_removed_partition_truncates_nothing(cluster: ReplicaCluster) -> None:
+    cluster.create_topic((1, 2))
+    append(cluster[1], b"a")
+    cluster.change(leader=2)
+    append(cluster[2], b"b")
+    cluster.gates = []
+    cluster[1].start()
+    await eventually(lambda: bool(cluster.gates))
+    cluster.gates.pop().set_result(True)
+    await eventually(lambda: bool(cluster.gates))
+    answer, removed = cluster.gates.pop(), cluster[1].partition
+    cluster[1].fetchers.forget(removed)
+    answer.set_result(True)
+    source = cluster[1].fetchers._sources[2]
+    await eventually(lambda: source._session_epoch == 1)
+    assert removed.log.end_offset == 1
+
+
+async def test_kafka_6859_a_follower_without_epochs_is_not_compared(cluster: ReplicaCluster) -> None:
+    cluster.create_topic((1, 2))
+    append(cluster[1], b"a")
+    assert cluster[2].partition.next_fetch().last_epoch == -1
+    cluster.start()
     await eventually(lambda: agree(cluster))
 
 
