@@ -11,7 +11,6 @@ from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from core_broker.settings import BrokerSettings
-from tests.support.replica_cluster import eventually
 
 
 class ScriptedController:
