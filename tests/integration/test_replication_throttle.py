@@ -46,6 +46,14 @@ def caudal(cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch) -> Caudal:
     return Caudal(monkeypatch)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Commands that the test starts can be interrupted, also where the tests run in the background of a script."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def copied_bytes(admin: Admin, topic: str, broker_id: int) -> int:
     broker = next(item for item in admin.cluster().brokers if item.id == broker_id)
     return sum(folder.partition_bytes.get((topic, 0), 0) for folder in admin.maintenance.log_dirs(broker))
@@ -79,6 +87,7 @@ def send_one_by_one(cluster: BrokerCluster, topic: str, count: int) -> int:
     return failures.count(None)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_move_is_limited_and_replicas_in_sync_are_not(
     cluster: BrokerCluster, admin: Admin, caudal: Caudal, tmp_path: Path
 ) -> None:

@@ -141,5 +141,5 @@ def shown_logs(world: CeleryWorld) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        sys.stderr.write(world.log_text()[-8000:])
+        sys.stderr.write(world.log_text()[-60_000:])
         raise
