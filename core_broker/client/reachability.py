@@ -47,10 +47,13 @@ class Reachability:
         """Raise Unreachable unless a broker responds: within a second when none listens, later when all are silent."""
         if self.is_believed():
             return
+        began_at = time.monotonic()
         with self._asking:
             if self.is_believed():
                 return
-            if time.monotonic() - self._silent_at >= _REFUSED_SECONDS and self._responds():
+            # A check that ended while this caller waited counts for it, however long the wait was.
+            has_failed = self._silent_at >= min(began_at, time.monotonic() - _REFUSED_SECONDS)
+            if not has_failed and self._responds():
                 return
         raise Unreachable(f"No broker of the Kafka cluster responds at {self._address}")
 

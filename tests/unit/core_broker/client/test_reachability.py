@@ -91,14 +91,19 @@ def test_those_who_ask_at_once_share_one_question(closed_port: int) -> None:
     settings = ClientSettings(bootstrap_servers=f"127.0.0.1:{closed_port}", properties=QUIET)
     reachability = Reachability(settings, patience_seconds=0.2)
     asked: list[int] = []
+    everyone_asks = threading.Barrier(8)
     answers = reachability._responds
 
     def counting() -> bool:
         asked.append(threading.get_ident())
         return answers()
 
+    def check() -> None:
+        everyone_asks.wait(60)
+        reachability.check()
+
     reachability._responds = counting  # type: ignore[method-assign]  # counts the questions, and asks them
     with ThreadPoolExecutor(8) as threads:
-        failures = [future.exception() for future in [threads.submit(reachability.check) for _ in range(8)]]
+        failures = [future.exception() for future in [threads.submit(check) for _ in range(8)]]
     assert all(isinstance(failure, Unreachable) for failure in failures)
     assert len(asked) == 1
