@@ -196,7 +196,7 @@ class Maintenance:
 
     @contextmanager
     def _open(self, broker: Broker) -> Iterator[Connection]:
-        """A connection to a broker that answers: one that stands still is given up soon, so that others are asked."""
+        """A connection to a broker that answers: one that does not respond is abandoned soon for the next one."""
         quick = replace(self._settings, timeout_ms=min(self._settings.timeout_ms, _FIRST_ANSWER_MS))
         with Connection(quick, broker.host, broker.port) as connection:
             connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse)

@@ -66,7 +66,7 @@ class Reachability:
         return not self._is_silent
 
     def _any_server_responds(self) -> bool:
-        """Ask all servers at the same time: one that stands still must not hide the others."""
+        """Ask all servers at the same time: one that does not respond must not hide the others."""
         patience = self._patience if self._is_silent else self._patience + _BUSY_SECONDS
         servers = [server.strip() for server in self._address.split(",")][:_SERVERS_MAX]
         threads = ThreadPoolExecutor(len(servers), thread_name_prefix="reachability")

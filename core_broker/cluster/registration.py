@@ -126,8 +126,8 @@ class BrokerRegistration:
     async def shut_down(self) -> None:
         """Return once the controller has moved this broker's leaders, or there is no reason to wait for it any more.
 
-        Without a quorum nobody can take over. And after a session without an answer this broker is fenced, if there is
-        a controller that it cannot reach.
+        Without a quorum no other broker can take over. And after a session without an answer this broker is fenced, if
+        there is a controller that it cannot reach.
         """
         self._is_stopping = True
         loop = asyncio.get_running_loop()

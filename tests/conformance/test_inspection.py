@@ -44,9 +44,9 @@ def admin(broker: BrokerProcess) -> Iterator[KafkaAdminClient]:
 def test_log_dirs_tell_the_size_of_each_partition(broker: BrokerProcess, name: str, admin: KafkaAdminClient) -> None:
     create_topic(broker, name, partitions=2)
     ConfluentClient().produce(broker.bootstrap, name, [Sent(value=b"x" * 1000, partition=0)])
-    told = str(admin.describe_log_dirs())
-    assert all(str(node.data) in told for node in broker.nodes)
-    assert told.count(name) == len(broker.nodes)
+    described = str(admin.describe_log_dirs())
+    assert all(str(node.data) in described for node in broker.nodes)
+    assert described.count(name) == len(broker.nodes)
 
 
 def test_a_partition_moves_only_to_a_folder_of_the_broker(

@@ -121,17 +121,17 @@ def test_the_quorum_is_described(cluster: ClusterProcess) -> None:
     assert sorted(row[-1] for row in rows) == ["Follower", "Follower", "Leader"]
     assert "ms ago" in quorum(cluster, "describe", "--replication", "--human-readable")
     controller = f"127.0.0.1:{cluster.controller_port}"
-    told = run_java(
+    output = run_java(
         "org.apache.kafka.tools.MetadataQuorumCommand", "--bootstrap-controller", controller, "describe", "--status"
     )
-    assert voters_and_observers(told) == voters_and_observers(status)
+    assert voters_and_observers(output) == voters_and_observers(status)
 
 
 def test_log_dirs_of_every_broker_are_described(cluster: ClusterProcess, name: str) -> None:
     create_topic(cluster, name)
     ConfluentClient().produce(cluster.bootstrap, name, RECORDS)
-    told = run_tool(cluster, "LogDirsCommand", "--describe", "--broker-list", "1,2,3", "--topic-list", name)
-    brokers = json.loads(next(line for line in told.splitlines() if line.startswith("{")))["brokers"]
+    output = run_tool(cluster, "LogDirsCommand", "--describe", "--broker-list", "1,2,3", "--topic-list", name)
+    brokers = json.loads(next(line for line in output.splitlines() if line.startswith("{")))["brokers"]
     (size,) = {
         replica["size"]
         for broker in brokers
@@ -148,8 +148,10 @@ def test_a_plan_is_generated_executed_and_verified(cluster: ClusterProcess, name
     ConfluentClient().produce(cluster.bootstrap, name, RECORDS)
     topics = tmp_path / "topics.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": name}]}))
-    told = run_tool(cluster, REASSIGN, "--topics-to-move-json-file", str(topics), "--broker-list", "2,3", "--generate")
-    current, proposed = (json.loads(line) for line in told.splitlines() if line.startswith("{"))
+    output = run_tool(
+        cluster, REASSIGN, "--topics-to-move-json-file", str(topics), "--broker-list", "2,3", "--generate"
+    )
+    current, proposed = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
     assert current["partitions"][0]["replicas"] == [1]
     (new,) = proposed["partitions"][0]["replicas"]
     assert new in {2, 3}
@@ -214,10 +216,10 @@ def test_segments_and_their_indexes_are_dumped(cluster: ClusterProcess, name: st
         ConfluentClient().produce(cluster.bootstrap, name, [record])
     folder = cluster.data / f"{name}-0"
     (segment,) = folder.glob("*.log")
-    told = dump("--print-data-log", file=segment)
-    assert re.findall(r"offset: (\d+) .*payload: v(\d+)", told) == [(str(n), str(n)) for n in range(len(RECORDS))]
-    assert "isvalid: true" in told
-    assert "isvalid: false" not in told
+    output = dump("--print-data-log", file=segment)
+    assert re.findall(r"offset: (\d+) .*payload: v(\d+)", output) == [(str(n), str(n)) for n in range(len(RECORDS))]
+    assert "isvalid: true" in output
+    assert "isvalid: false" not in output
     for kind in ("index", "timeindex"):
         checked = dump(file=segment.with_suffix(f".{kind}"))
         assert "offset: " in checked
@@ -245,11 +247,11 @@ def test_the_metadata_log_and_its_snapshots_are_decoded(cluster: ClusterProcess,
     folder = cluster.data / "__cluster_metadata-0"
     files = [*folder.glob("*.checkpoint"), *folder.glob("*.log")]
     options = ("--cluster-metadata-decoder", "--skip-record-metadata")
-    told = "".join(dump(*options, file=file) for file in sorted(files))
-    assert f'"type":"TOPIC_RECORD","version":0,"data":{{"name":"{name}"' in told
-    assert '"type":"REGISTER_BROKER_RECORD"' in told
-    assert "Could not decode" not in told
-    assert "isvalid: false" not in told
+    output = "".join(dump(*options, file=file) for file in sorted(files))
+    assert f'"type":"TOPIC_RECORD","version":0,"data":{{"name":"{name}"' in output
+    assert '"type":"REGISTER_BROKER_RECORD"' in output
+    assert "Could not decode" not in output
+    assert "isvalid: false" not in output
 
 
 def test_the_shell_shows_topics_and_brokers_of_a_snapshot(cluster: ClusterProcess, name: str) -> None:
@@ -270,7 +272,7 @@ def test_the_shell_shows_topics_and_brokers_of_a_snapshot(cluster: ClusterProces
 
 @pytest.fixture
 def observers(tmp_path: Path) -> Iterator[ClusterProcess]:
-    """Three brokers, two of which do not vote until they are told to."""
+    """Three brokers, two of which do not vote until they are added as voters."""
     settings = {**FAST_FAILOVER, "controller.quorum.auto.join.enable": "false"}
     with ClusterProcess(tmp_path, size=3, settings=settings) as process:
         yield process

@@ -53,12 +53,12 @@ def broker_value(broker: BrokerProcess, key: str) -> str | None:
 def test_a_reassignment_is_throttled_verified_and_listed(own_broker: BrokerProcess, tmp_path: Path) -> None:
     create_topic(own_broker, "throttled")
     plan = plan_file(tmp_path / "plan.json", {"topic": "throttled", "partition": 0, "replicas": [1]})
-    told = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--execute", "--throttle", "1000000")
-    assert "The inter-broker throttle limit was set to 1000000 B/s" in told
+    output = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--execute", "--throttle", "1000000")
+    assert "The inter-broker throttle limit was set to 1000000 B/s" in output
     assert broker_value(own_broker, "leader.replication.throttled.rate") == "1000000"
     assert "No partition reassignments found." in run_tool(own_broker, REASSIGN, "--list")
-    told = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--verify")
-    assert "Reassignment of partition throttled-0 is completed." in told
+    output = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--verify")
+    assert "Reassignment of partition throttled-0 is completed." in output
     assert broker_value(own_broker, "leader.replication.throttled.rate") == str(2**63 - 1)
 
 
@@ -89,9 +89,9 @@ def test_a_throttled_reassignment_between_brokers_is_cancelled_or_completed(
     def reassign(*arguments: str) -> str:
         return run_tool(three_brokers, REASSIGN, "--reassignment-json-file", plan, *arguments)
 
-    told = reassign("--execute", "--throttle", "10000")
-    assert "The inter-broker throttle limit was set to 10000 B/s" in told
-    assert "Successfully started partition reassignment for moving-0" in told
+    output = reassign("--execute", "--throttle", "10000")
+    assert "The inter-broker throttle limit was set to 10000 B/s" in output
+    assert "Successfully started partition reassignment for moving-0" in output
     both = {f"{number} {side}": "10000" for number in (1, 2, 3) for side in ("leader", "follower")}
     lists = {
         "moving leader.replication.throttled.replicas": "0:1",
@@ -101,13 +101,13 @@ def test_a_throttled_reassignment_between_brokers_is_cancelled_or_completed(
     assert "moving-0: replicas: 2,3,1. adding: 2,3. removing: 1." in run_tool(three_brokers, REASSIGN, "--list")
     assert "Reassignment of partition moving-0 is still in progress." in reassign("--verify")
     assert throttles(three_brokers, "moving") == both | lists
-    told = reassign("--cancel")
-    assert "Successfully cancelled partition reassignment for: moving-0" in told
+    output = reassign("--cancel")
+    assert "Successfully cancelled partition reassignment for: moving-0" in output
     eventually(lambda: throttles(three_brokers, "moving"), lambda found: found == {})
     reassign("--execute", "--throttle", "100000000")
-    told = eventually(lambda: reassign("--verify"), lambda said: "is completed" in said, timeout_s=RUN_TIMEOUT_S)
-    assert "Clearing broker-level throttles on brokers 1,2,3" in told
-    assert "Clearing topic-level throttles on topic moving" in told
+    output = eventually(lambda: reassign("--verify"), lambda said: "is completed" in said, timeout_s=RUN_TIMEOUT_S)
+    assert "Clearing broker-level throttles on brokers 1,2,3" in output
+    assert "Clearing topic-level throttles on topic moving" in output
     eventually(lambda: throttles(three_brokers, "moving"), lambda found: found == {})
     found = read_to_end(three_brokers.bootstrap, "moving")
     assert [record.value for record in found] == [item.value for item in sent]
@@ -123,12 +123,12 @@ def test_a_reassignment_moves_a_partition_to_another_folder(own_broker: BrokerPr
     plan = plan_file(tmp_path / "plan.json", partition)
     rate = "replica.alter.log.dirs.io.max.bytes.per.second"
     throttle = ("--replica-alter-log-dirs-throttle", "1000000")
-    told = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--execute", *throttle)
-    assert f"Successfully started moving log directory to {there} for replica moved-0 with broker 1" in told
+    output = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--execute", *throttle)
+    assert f"Successfully started moving log directory to {there} for replica moved-0 with broker 1" in output
     assert broker_value(own_broker, rate) == "1000000"
     eventually((there / "moved-0").exists)
-    told = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--verify")
-    assert "Reassignment of replica moved-0-1 completed successfully." in told
+    output = run_tool(own_broker, REASSIGN, "--reassignment-json-file", plan, "--verify")
+    assert "Reassignment of replica moved-0-1 completed successfully." in output
     assert broker_value(own_broker, rate) == str(2**63 - 1)
     assert [record.value for record in read_to_end(own_broker.bootstrap, "moved")] == [item.value for item in sent]
 

@@ -171,7 +171,7 @@ def restart(siege: ClusterSiege, name: str) -> None:
 
 
 def pause(siege: ClusterSiege, name: str) -> None:
-    """As a machine that stands still, until the others go on without it."""
+    """As a frozen machine, until the others go on without it."""
     pid = siege.platform.service(name).pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""A partition whose last in-sync replica is gone: it waits for it, unless somebody accepts the loss."""
+"""A partition whose last in-sync replica is gone: it stays offline, unless an operator accepts the loss."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -123,7 +123,7 @@ def test_a_move_is_limited_and_replicas_in_sync_are_not(
     assert "1 move cancelled" in cancelled
     assert "replication is no longer limited" in cancelled
     eventually(lambda: limited(admin) == [] and lists(admin, "big") == ["", ""])
-    assert lists(admin, "busy") == ["*", "*"], "which nobody has set for a move"
+    assert lists(admin, "busy") == ["*", "*"], "they were not set for a move"
     moved = caudal.json("cluster", "reassign", "run", str(file), "--throttle", str(100 * whole))
     assert [move["after"] for move in moved["moved"]] == [[2]]
     eventually(lambda: limited(admin) == [] and lists(admin, "big") == ["", ""])

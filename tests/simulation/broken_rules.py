@@ -246,7 +246,7 @@ def let_producers_wait_for_a_former_leader() -> None:
 
 
 def forget_aborted_transactions() -> None:
-    """S5: read-committed consumers are not told which transactions were aborted."""
+    """S5: read-committed consumers do not learn which transactions were aborted."""
     replace(PartitionLog, "aborted_transactions", lambda self, *_: [])
 
 

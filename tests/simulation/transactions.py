@@ -131,7 +131,7 @@ class Coordinated(Client):
             return None
 
     def forget(self, kind: int, key: str) -> None:
-        """Look for the coordinator anew."""
+        """Look up the coordinator again."""
         self._coordinators.pop((kind, key), None)
 
     async def fetch_offset(self, group: str, place: Place) -> int | None:
@@ -280,7 +280,7 @@ class TransactionalProducer(Coordinated):
             await self.pause(0.05)
 
     def _note_error(self, what: str, error: ErrorCode) -> None:
-        """An error after which the transaction is aborted, or the producer begins anew."""
+        """An error after which the transaction is aborted, or the producer starts over."""
         self.world.note(f"{self.name} got {error.name} for {what}")
         if error is not ErrorCode.TRANSACTION_ABORTABLE:
             self.producer_id = -1
@@ -347,7 +347,7 @@ class GroupClient(Coordinated):
         self.world.count("offsets")
 
     async def _check(self) -> bool:
-        """Whether the coordinator told the offset."""
+        """Whether the coordinator returned the offset."""
         offset = await self.fetch_offset(self.group, self.place)
         if offset not in (None, *self._unanswered) and not self.acknowledged <= (offset or 0) <= self.sent:
             text = f"{self.group} has offset {offset}, acknowledged was {self.acknowledged}, sent {self.sent}"

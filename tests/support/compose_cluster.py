@@ -35,7 +35,7 @@ class ComposeBroker(BrokerProcess):
 
     @property
     def metrics_url(self) -> str:
-        """Where it tells its metrics."""
+        """Where it serves its metrics."""
         return f"{self.settings['metrics.listener']}/metrics"
 
 

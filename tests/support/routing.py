@@ -24,7 +24,7 @@ TRANSACTION: Final = 1
 
 
 def live_brokers(address: str) -> list[int]:
-    """The ids of the brokers that a broker tells its clients of; none while it does not answer."""
+    """The ids of the brokers in a broker's metadata; none while it does not answer."""
     with suppress(OSError):
         return [broker.node_id for broker in _metadata(address).brokers]
     return []

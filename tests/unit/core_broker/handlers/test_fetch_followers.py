@@ -245,7 +245,7 @@ class FollowerSession:
         self._id = self._epoch = 0
 
     async def fetch(self, offset: int | None = None) -> list[PartitionData]:
-        """Fetch with a new position, or with none, which repeats the last one; what the leader tells."""
+        """Fetch with a new position, or with none, which repeats the last one; returns what the leader answers."""
         request = asked(offset or 0, last_epoch=-1 if not offset else 0, broker_epoch=self._broker_epoch)
         request.session_id, request.session_epoch = self._id, self._epoch
         if offset is None:

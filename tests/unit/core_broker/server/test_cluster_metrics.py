@@ -1,4 +1,4 @@
-"""What a node tells about replication, the controller and the quorum."""
+"""The metrics of a node about replication, the controller and the quorum."""
 
 import asyncio
 import math
