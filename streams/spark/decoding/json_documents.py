@@ -20,6 +20,7 @@ from schema_registry.serdes.arrow import reading
 from schema_registry.serdes.arrow.binary import Rows
 from schema_registry.serdes.arrow.reading import Bad, Values, bodies_list
 from schema_registry.serdes.errors import InvalidData
+from streams.spark.collector import collector_paused
 from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Part
 from streams.spark.decoding.plain import SchemalessDecoder
 
@@ -46,7 +47,8 @@ class JsonDecoder(SchemalessDecoder):
     def _decode_present(self, values: pa.Array, rows: Rows, decoded: Decoded) -> Decoded:
         records = bodies_list(values)
         try:
-            data = _array_of_all(list(map(_decode, records)))
+            with collector_paused():
+                data = _array_of_all(list(map(_decode, records)))
             if data is not None and not data.null_count:
                 decoded.parts.append(Part(NO_SCHEMA_ID, rows, data))
                 return decoded

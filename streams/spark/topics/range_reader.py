@@ -3,10 +3,8 @@
 Records fetched beyond a range are kept: if the next range begins where the last one ended, nothing is fetched twice.
 """
 
-import gc
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import Final, NamedTuple
@@ -20,6 +18,7 @@ from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_err
 from core_broker.client.reader import OffsetOutOfRange, is_harmless
 from core_broker.client.records import Header
 from core_broker.client.settings import ClientSettings
+from streams.spark.collector import collector_paused
 
 _DEFAULTS: Final = {
     # Records fetched ahead wait in memory: about this much, plus one response. More would be wasted whenever the next
@@ -96,7 +95,7 @@ class RangeReader:
             return
         self._begin(place, start)
         while self._read_until < end:
-            with _gc_paused():
+            with collector_paused():
                 messages = self._gather(end, rows_max=rows_max, bytes_max=bytes_max, timeout_ms=timeout_ms)
                 columns = _columns(messages) if messages else None
                 messages.clear()
@@ -221,21 +220,6 @@ class RangeReader:
 
     def _rows_fitting(self, size: int) -> int:
         return max(1, int(size / self._row_bytes)) if self._row_bytes else _ROWS_FIRST
-
-
-@contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Pause the garbage collector, which would otherwise scan thousands of new messages again and again.
-
-    That costs more than everything else here, and messages form no cycles.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _columns(messages: list[Message]) -> RecordColumns:
