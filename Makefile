@@ -20,7 +20,7 @@ ON_BROKERS := $(filter-out $(addprefix tests/conformance/test_,connect_%.py ever
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check simulate test test-unit test-all test-cluster test-kafka test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
+.PHONY: help setup check simulate test test-unit test-all test-cluster test-kafka test-mixed test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -67,6 +67,11 @@ test-kafka: setup ## Run the conformance tests against three brokers of Apache K
 	mvn -q -B -f tests/support/java/kafka.xml -Dkafka.version=$(KAFKA) dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/kafka
 	KAFKA_JARS=$(CURDIR)/$(VENV)/java/kafka KAFKA_NODES=3 $(BIN)/python -m pytest $(ON_BROKERS)
+
+test-mixed: setup ## Run the tests of clusters that mix Caudal and Apache Kafka (fetches it with Maven; KAFKA=4.3.0)
+	mvn -q -B -f tests/support/java/kafka.xml -Dkafka.version=$(KAFKA) dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/kafka-$(KAFKA)
+	KAFKA_JARS=$(CURDIR)/$(VENV)/java/kafka-$(KAFKA) $(BIN)/python -m pytest tests/mixed
 
 SEEDS ?= 1000
 FIRST ?= 0

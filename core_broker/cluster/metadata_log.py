@@ -234,32 +234,31 @@ class MetadataLog:
 
     def append_leader_change(self, epoch: int, leader_id: int, granted_by: Sequence[ReplicaKey]) -> None:
         """Append the control record that begins an epoch, and the voters if the log lacks them or they have moved."""
-        first: list[tuple[int, Message, int]] = []
-        version = self.kraft_version
+        first: list[tuple[int, Message]] = []
         voters = self.voters
         if not self._is_static and (
             not self._are_recorded or voters.get(self._local.key.id) not in (None, self._local)
         ):
             if not self._are_recorded:
-                body = control.KRaftVersionRecord(k_raft_version=version)
-                first.append((snapshots.CONTROL_KRAFT_VERSION, body, 0))
+                body = control.KRaftVersionRecord(k_raft_version=self.kraft_version)
+                first.append((snapshots.CONTROL_KRAFT_VERSION, body))
             voters = voters.with_voter(self._local)
-            first.append((snapshots.CONTROL_VOTERS, snapshots.voters_record(voters), 0))
+            first.append((snapshots.CONTROL_VOTERS, snapshots.voters_record(voters)))
+        # Without directory ids, which version 1 would add: Kafka reads these records as version 0, whatever they say.
         change = control.LeaderChangeMessage(
-            version=version,
             leader_id=leader_id,
-            voters=[control.Voter(*voter.key) for voter in voters],
-            granting_voters=[control.Voter(*key) for key in granted_by],
+            voters=[control.Voter(voter.key.id) for voter in voters],
+            granting_voters=[control.Voter(key.id) for key in granted_by],
         )
-        self._append_control(epoch, [(snapshots.CONTROL_LEADER_CHANGE, change, version), *first])
+        self._append_control(epoch, [(snapshots.CONTROL_LEADER_CHANGE, change), *first])
 
     def append_voters(self, epoch: int, voters: VoterSet) -> int:
         """Append other voters; returns the offset of the record."""
-        return self._append_control(epoch, [(snapshots.CONTROL_VOTERS, snapshots.voters_record(voters), 0)])
+        return self._append_control(epoch, [(snapshots.CONTROL_VOTERS, snapshots.voters_record(voters))])
 
-    def _append_control(self, epoch: int, bodies: Sequence[tuple[int, Message, int]]) -> int:
+    def _append_control(self, epoch: int, bodies: Sequence[tuple[int, Message]]) -> int:
         now = self._clock.now_ms()
-        records = [control_record(kind, body, version=version, timestamp_ms=now) for kind, body, version in bodies]
+        records = [control_record(kind, body, timestamp_ms=now) for kind, body in bodies]
         batch = build_batch(records, is_control=True)
         offset = self._append(batch, epoch)
         self._note(parse_batches(batch)[0], batch, position=0)

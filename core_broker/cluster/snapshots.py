@@ -107,9 +107,9 @@ def delete_old_snapshots(directory: Path) -> int:
     return kept[0].end_offset if len(kept) == _SNAPSHOTS_KEPT else 0
 
 
-def control_record(kind: int, body: Message, *, version: int, timestamp_ms: int) -> Record:
+def control_record(kind: int, body: Message, *, timestamp_ms: int) -> Record:
     """A control record of the quorum."""
-    return Record(timestamp=timestamp_ms, key=struct.pack(">hh", 0, kind), value=bytes(encode(body, version)))
+    return Record(timestamp=timestamp_ms, key=struct.pack(">hh", 0, kind), value=bytes(encode(body, 0)))
 
 
 def voters_record(voters: VoterSet) -> VotersRecord:
@@ -151,7 +151,7 @@ def _encode(image: MetadataImage, voters: VoterSet | None, timestamp_ms: int) ->
             (CONTROL_KRAFT_VERSION, KRaftVersionRecord(k_raft_version=1)),
             (CONTROL_VOTERS, voters_record(voters)),
         ]
-    first = [control_record(kind, body, version=0, timestamp_ms=timestamp_ms) for kind, body in bodies]
+    first = [control_record(kind, body, timestamp_ms=timestamp_ms) for kind, body in bodies]
     data = build_batch(first, leader_epoch=image.epoch, is_control=True)
     offset = len(first)
     records = [Record(timestamp=timestamp_ms, value=encode_record(record)) for record in records_of(image)]
@@ -159,7 +159,7 @@ def _encode(image: MetadataImage, voters: VoterSet | None, timestamp_ms: int) ->
         chunk = records[start : start + _RECORDS_PER_BATCH]
         data += build_batch(chunk, base_offset=offset, leader_epoch=image.epoch)
         offset += len(chunk)
-    last = [control_record(CONTROL_SNAPSHOT_FOOTER, SnapshotFooterRecord(), version=0, timestamp_ms=timestamp_ms)]
+    last = [control_record(CONTROL_SNAPSHOT_FOOTER, SnapshotFooterRecord(), timestamp_ms=timestamp_ms)]
     data += build_batch(last, base_offset=offset, leader_epoch=image.epoch, is_control=True)
     return data
 

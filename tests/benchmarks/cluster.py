@@ -70,7 +70,7 @@ def _caudal(directory: Path) -> Iterator[_Cluster]:
 def _kafka(directory: Path) -> Iterator[_Cluster]:
     nodes = {n: KafkaNode(directory / f"node-{n}", settings=_SETTINGS, node_id=n) for n in (1, 2, 3)}
     for node in nodes.values():
-        node.voters = ",".join(each.voter for each in nodes.values())
+        node.quorum = {"controller.quorum.voters": ",".join(each.voter for each in nodes.values())}
     try:
         starts = [threading.Thread(target=node.start) for node in nodes.values()]
         for start in starts:

@@ -24,9 +24,9 @@ from tests.support.service import READY_TIMEOUT_S, ServiceFailed
 KAFKA_JARS: Final = os.environ.get("KAFKA_JARS")
 KAFKA_NODES: Final = int(os.environ.get("KAFKA_NODES", "1"))
 _OUR_OWN: Final = {"metrics.listener"}
-_SMALL: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+SMALL_JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """For tests, whose nodes live for minutes: little memory, and compiled quickly rather than well."""
-_CLUSTER_ID: Final = "MkU3OEVBNTcwNTJENDM2Qk"
+CLUSTER_ID: Final = "MkU3OEVBNTcwNTJENDM2Qk"
 
 
 def start_class() -> type[BrokerProcess]:
@@ -37,7 +37,7 @@ def start_class() -> type[BrokerProcess]:
 
 
 class KafkaNode(BrokerProcess):
-    """One Kafka node, broker and controller in one."""
+    """One Kafka node, by default broker and controller in one."""
 
     def __init__(
         self,
@@ -45,39 +45,51 @@ class KafkaNode(BrokerProcess):
         *,
         settings: Mapping[str, str] | None = None,
         node_id: int = 1,
+        roles: str = "broker,controller",
+        cluster_id: str = CLUSTER_ID,
+        features: Mapping[str, int] | None = None,
         java_options: Sequence[str] = ("-Xmx700m",),
+        jars: str | None = KAFKA_JARS,
     ) -> None:
         super().__init__(directory, settings=settings)
         self.node_id = node_id
-        self._java_options = java_options
+        self.cluster_id = cluster_id
+        self._roles = roles
+        self._features = features or {}
+        self._java = ["java", *java_options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", f"{jars}/*"]
         self._port = free_port()
-        self._controller_port = free_port()
-        self.voters = self.voter
+        self.controller_port = free_port()
+        self.quorum = {"controller.quorum.voters": self.voter}
+        """The settings that say where the controllers are."""
 
     @property
     def voter(self) -> str:
         """The node as a member of the quorum of controllers."""
-        return f"{self.node_id}@127.0.0.1:{self._controller_port}"
+        return f"{self.node_id}@127.0.0.1:{self.controller_port}"
 
     @override
     def _command(self) -> list[str]:
         properties = self.directory / "server.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
-        java = ["java", *self._java_options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", f"{KAFKA_JARS}/*"]
         if not (self.data / "meta.properties").exists():
-            format_command = [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(properties)]
-            subprocess.run(format_command, check=True, capture_output=True)
-        return [*java, "kafka.Kafka", str(properties)]
+            tool = [*self._java, "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(properties)]
+            levels = [word for name, level in self._features.items() for word in ("--feature", f"{name}={level}")]
+            subprocess.run([*tool, *levels], check=True, capture_output=True)
+        return [*self._java, "kafka.Kafka", str(properties)]
 
     def _properties(self) -> dict[str, str]:
         ours = {key: value for key, value in self.settings.items() if key not in _OUR_OWN}
+        listeners = {
+            "broker": f"PLAINTEXT://127.0.0.1:{self._port}",
+            "controller": f"CONTROLLER://127.0.0.1:{self.controller_port}",
+        }
         return {
             "node.id": str(self.node_id),
-            "process.roles": "broker,controller",
-            "controller.quorum.voters": self.voters,
+            "process.roles": self._roles,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self._port},CONTROLLER://127.0.0.1:{self._controller_port}",
+            "listeners": ",".join(listeners[role] for role in self._roles.split(",")),
             "log.dirs": str(self.data),
+            **self.quorum,
             **ours,
         }
 
@@ -101,13 +113,13 @@ class KafkaProcess(KafkaNode):
 
     def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
         wanted = {**replicated(KAFKA_NODES), **(settings or {})}
-        super().__init__(directory, settings=wanted, java_options=_SMALL)
+        super().__init__(directory, settings=wanted, java_options=SMALL_JAVA)
         self._others = [
-            KafkaNode(directory / f"node-{number}", settings=wanted, node_id=number, java_options=_SMALL)
+            KafkaNode(directory / f"node-{number}", settings=wanted, node_id=number, java_options=SMALL_JAVA)
             for number in range(2, KAFKA_NODES + 1)
         ]
         for node in [self, *self._others]:
-            node.voters = ",".join(each.voter for each in [self, *self._others])
+            node.quorum = {"controller.quorum.voters": ",".join(each.voter for each in [self, *self._others])}
 
     @property
     @override

@@ -85,7 +85,7 @@ async def test_each_start_begins_a_new_epoch_with_a_leader_change(tmp_path: Path
     assert header.is_control
     assert header.leader_epoch == 2
     assert control_type(record) == 2
-    assert decode(LeaderChangeMessage, 1, record.value or b"").leader_id == 5
+    assert decode(LeaderChangeMessage, 0, record.value or b"").leader_id == 5
     await quorum.close()
 
 

@@ -1,0 +1,130 @@
+"""One cluster of Caudal and Apache Kafka: three nodes of one kind, which hold the quorum, and two brokers of the other.
+
+Set KAFKA_JARS to a folder with the jars of a Kafka release: `make test-mixed` does.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.admin import eventually
+from tests.support.broker import BrokerProcess
+from tests.support.cluster import FAST_FAILOVER, ClusterNode
+from tests.support.kafka import CLUSTER_ID, KAFKA_JARS, SMALL_JAVA, KafkaNode
+from tests.support.role_cluster import PureBrokerProcess
+from tests.support.routing import live_brokers
+
+VOTERS: Final = (1, 2, 3)
+GUESTS: Final = (4, 5)
+FEATURES_WE_LACK: Final = {"share.version": 0, "streams.version": 0}
+_START_SECONDS: Final = 120.0
+
+needs_kafka: Final = [
+    pytest.mark.skipif(KAFKA_JARS is None, reason="KAFKA_JARS names no folder of jars: see `make test-mixed`"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="the command java is not installed"),
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("java"),
+]
+"""Marks of a module that starts Kafka."""
+
+
+class MixedCluster:
+    """Nodes 1 to 3 are brokers and controllers of one kind; nodes 4 and 5, the guests, are brokers of the other."""
+
+    def __init__(self, directory: Path, *, quorum: str, settings: Mapping[str, str] | None = None) -> None:
+        self.directory = directory
+        self.quorum = quorum
+        self.settings = {**FAST_FAILOVER, **(settings or {})}
+        make = self._caudal_voter if quorum == "caudal" else self._kafka_voter
+        self.voters = {number: make(number) for number in VOTERS}
+        self.nodes: dict[int, BrokerProcess] = dict(self.voters)
+        servers = ",".join(f"127.0.0.1:{node.controller_port}" for node in self.voters.values())
+        self.controllers: dict[str, str] = {"controller.quorum.bootstrap.servers": servers}
+        if quorum == "kafka":
+            kafka = [node for node in self.voters.values() if isinstance(node, KafkaNode)]
+            self.controllers = {"controller.quorum.voters": ",".join(node.voter for node in kafka)}
+            for node in kafka:
+                node.quorum = self.controllers
+        else:
+            for number in VOTERS[1:]:
+                first = f"127.0.0.1:{self.voters[VOTERS[0]].controller_port}"
+                self.voters[number].settings["controller.quorum.bootstrap.servers"] = first
+
+    def _caudal_voter(self, node_id: int) -> ClusterNode:
+        settings = {**self.settings, "controller.quorum.auto.join.enable": "true"}
+        return ClusterNode(self.directory / f"caudal-{node_id}", node_id=node_id, settings=settings)
+
+    def _kafka_voter(self, node_id: int) -> KafkaNode:
+        return KafkaNode(
+            self.directory / f"kafka-{node_id}",
+            node_id=node_id,
+            settings=self.settings,
+            features=FEATURES_WE_LACK,
+            java_options=SMALL_JAVA,
+        )
+
+    def guest(self, node_id: int) -> BrokerProcess:
+        """Another broker of the kind that the voters are not."""
+        if self.quorum == "caudal":
+            node: BrokerProcess = KafkaNode(
+                self.directory / f"kafka-{node_id}",
+                node_id=node_id,
+                settings=self.settings,
+                roles="broker",
+                cluster_id=self.cluster_id,
+                java_options=SMALL_JAVA,
+            )
+            assert isinstance(node, KafkaNode)
+            node.quorum = self.controllers
+        else:
+            settings = {**self.settings, **self.controllers, "controller.listener.names": "CONTROLLER"}
+            node = PureBrokerProcess(self.directory / f"caudal-{node_id}", node_id=node_id, settings=settings)
+            node.node_id = node_id
+        self.nodes[node_id] = node
+        return node
+
+    @property
+    def cluster_id(self) -> str:
+        """The id that every node's `meta.properties` has."""
+        if self.quorum == "kafka":
+            return CLUSTER_ID
+        lines = (self.voters[VOTERS[0]].data / "meta.properties").read_text().splitlines()
+        return dict(line.split("=", 1) for line in lines if "=" in line)["cluster.id"]
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients connect to: every broker."""
+        return ",".join(node.address for node in self.nodes.values())
+
+    @contextmanager
+    def running(self) -> Iterator["MixedCluster"]:
+        """All five, each of which knows the others."""
+        try:
+            self.start(*self.voters.values())
+            self.start(*(self.guest(number) for number in GUESTS))
+            self.wait_until_formed()
+            yield self
+        finally:
+            with ThreadPoolExecutor() as threads:
+                list(threads.map(lambda node: node.kill(), self.nodes.values()))
+
+    def start(self, *nodes: BrokerProcess) -> None:
+        """Start nodes together: no quorum forms with one of three."""
+        with ThreadPoolExecutor(len(nodes)) as threads:
+            list(threads.map(lambda node: node.start(), nodes))
+
+    def wait_until_formed(self) -> None:
+        """Return once every running broker lists all running brokers."""
+        running = [node for node in self.nodes.values() if node.is_running]
+        for node in running:
+            eventually(partial(_knows, node, len(running)), timeout_s=_START_SECONDS)
+
+
+def _knows(node: BrokerProcess, brokers: int) -> bool:
+    return len(live_brokers(node.address)) == brokers
