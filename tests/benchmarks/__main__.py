@@ -46,6 +46,7 @@ def _broker(directory: Path, sizes: Sizes) -> Iterator[Row]:
         unpin(broker.pid)
         yield from requests.latency(broker, sizes)
     yield from scale.many_partitions(directory, sizes)
+    yield from scale.recovery(directory, sizes)
 
 
 PARTS = {
