@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import count
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
@@ -40,6 +41,8 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*", re.ASCII)
 _EXPLICIT_MAP_ENTRY = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;", re.ASCII)
 _RETRY_SECONDS = 1.0
 """How long to call protoc again while it reports more undefined options."""
+_RETRIES_MIN = 20
+"""How often to call it again however slow this machine is: far more options than people give one element."""
 _MAP_ENTRY_ERROR = "map_entry should not be set explicitly"
 
 
@@ -275,7 +278,9 @@ def _run_protoc(text: str, *, known: _Known) -> tuple[FileDescriptorSet, list[Sp
     seen = text
     unknown: list[Span] = []
     deadline = time.monotonic() + _RETRY_SECONDS
-    while time.monotonic() < deadline:
+    for run in count():
+        if run > _RETRIES_MIN and time.monotonic() > deadline:
+            break
         try:
             return compile_text(seen, name=known.own_name, dependencies=known.files), unknown
         except CompileError as error:

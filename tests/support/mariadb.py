@@ -43,6 +43,7 @@ class MariadbServer:
                 self._installer,
                 "--no-defaults",
                 f"--datadir={self._data}",
+                f"--tmpdir={self._folder}",  # a server that starts deletes the temporary tables of others
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
                 *([] if user is None else [f"--user={user.pw_name}"]),
@@ -61,6 +62,7 @@ class MariadbServer:
         user = _server_user()
         settings = {
             "datadir": self._data,
+            "tmpdir": self._folder,
             "socket": self.socket,
             "pid-file": self._folder / "pid",
             "log-error": self._folder / "server.log",

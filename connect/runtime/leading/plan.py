@@ -473,8 +473,9 @@ def _restart_later(number: int, run: TaskRun, observed: Observed, now: float) ->
 
 
 def begin(observed: Observed, step: Step, now: float) -> Observed:
-    """A step starts."""
-    observed = replace(observed, busy=Busy(step=step, since=now))
+    """A step starts. A request that has come since it was planned has overtaken it already."""
+    is_overtaken = observed.busy is not None and observed.busy.is_overtaken
+    observed = replace(observed, busy=Busy(step=step, since=now, is_overtaken=is_overtaken))
     match step:
         case StartConnector():
             return replace(observed, restart_connector=False, failure=None)

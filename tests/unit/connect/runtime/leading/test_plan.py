@@ -421,6 +421,12 @@ def test_code_that_hangs_is_given_up_soon_when_a_user_asks_for_something_else() 
     assert _plan(desired, observed) == [StartConnector(desired)]
 
 
+def test_code_that_hangs_is_given_up_soon_when_it_was_overtaken_before_it_began() -> None:
+    planned = _observed(running_offset=None, busy=Busy(step=StartConnector(_desired()), since=NOW))
+    observed = planning.begin(planning.wake(planned), StartConnector(_desired()), NOW)
+    assert _plan(_desired(config_offset=9), observed, now=NOW + 1) == [GiveUpCall(1.0)]
+
+
 def test_a_connector_that_does_not_stop_is_left_to_itself() -> None:
     observed = planning.begin(_observed(), StopConnector(), NOW)
     assert _plan(None, observed, now=NOW + 6) == [GiveUpCall(6.0)]
