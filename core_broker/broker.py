@@ -12,6 +12,7 @@ from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.features import TRANSACTION_VERSION
 from core_broker.cluster.joining import find_cluster_id
 from core_broker.cluster.membership import QuorumMembership
 from core_broker.cluster.metadata import MetadataImage, ResourceType
@@ -246,7 +247,7 @@ class _Parts:
                 )
             ),
             write_marker=markers.write,
-            transaction_version=lambda: image().features.get("transaction.version", 0),
+            transaction_version=lambda: image().features.get(TRANSACTION_VERSION, 0),
         )
 
     def _image(self) -> MetadataImage:

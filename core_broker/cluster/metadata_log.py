@@ -8,7 +8,6 @@ from typing import Final
 
 from core_broker.cluster import snapshots
 from core_broker.cluster.metadata import MetadataImage
-from core_broker.cluster.metadata_records import encode_record
 from core_broker.cluster.quorum_state import QuorumStateError, read_quorum_state, write_durably, write_quorum_state
 from core_broker.cluster.snapshots import SnapshotId, control_record
 from core_broker.errors import BrokerError, ErrorCode
@@ -74,7 +73,7 @@ class QuorumStateFile:
 
 
 class MetadataLog:
-    """The metadata log of this node (ReplicatedLog of metadata records)."""
+    """The metadata log of this node (ReplicatedLog of encoded records)."""
 
     def __init__(
         self,
@@ -225,10 +224,10 @@ class MetadataLog:
 
     # -- appending --
 
-    def append(self, epoch: int, records: Sequence[Message]) -> int:
-        """Append records as one batch; returns the offset of the first."""
+    def append(self, epoch: int, records: Sequence[bytes]) -> int:
+        """Append encoded records as one batch; returns the offset of the first."""
         now = self._clock.now_ms()
-        batch = build_batch([Record(timestamp=now, value=encode_record(record)) for record in records])
+        batch = build_batch([Record(timestamp=now, value=record) for record in records])
         self.data_bytes += len(batch)
         return self._append(batch, epoch)
 

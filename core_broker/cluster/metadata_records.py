@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+from core_broker.cluster.features import METADATA_VERSION, record_version
 from core_broker.cluster.metadata import MetadataImage, PartitionImage
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.primitives import DecodeError, read_uvarint, type_of_buffer, uvarint
@@ -21,11 +22,14 @@ _BY_KEY: Final[dict[int, type[Message]]] = {
 }
 
 
-def encode_record(record: Message) -> bytes:
-    """The value of a record in `__cluster_metadata`: frame version, key and version as varints, then the record."""
-    version = record.VERSIONS[1]
+def encode_record(record: Message, level: int) -> bytes:
+    """The value of a record in `__cluster_metadata`: frame version, key and version as varints, then the record.
+
+    `level` is the metadata.version that decides about the version: fields that it does not know are left out.
+    """
     if record.API_KEY is None:
         raise TypeError(f"{type(record).__name__} is not a metadata record")
+    version = record_version(type(record), level)
     return uvarint(_FRAME_VERSION) + uvarint(record.API_KEY) + uvarint(version) + encode(record, version)
 
 
@@ -52,7 +56,7 @@ def decode_record(value: type_of_buffer) -> Message | None:
 def records_of(image: MetadataImage) -> Iterator[Message]:
     """The records that rebuild an image, as in a snapshot."""
     # metadata.version comes first: it tells a reader whether it can decode the rest.
-    for name, level in sorted(image.features.items(), key=lambda item: (item[0] != "metadata.version", item[0])):
+    for name, level in sorted(image.features.items(), key=lambda item: (item[0] != METADATA_VERSION, item[0])):
         yield stored.FeatureLevelRecord(name=name, feature_level=level)
     for broker in image.brokers.values():
         yield stored.RegisterBrokerRecord(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from core_broker.cluster import snapshots
+from core_broker.cluster.features import metadata_version
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage
 from core_broker.cluster.metadata_log import (
     METADATA_DIRECTORY,
@@ -24,7 +25,7 @@ from core_broker.cluster.metadata_log import (
     MetadataLostError,
     QuorumStateFile,
 )
-from core_broker.cluster.metadata_records import decode_record, records_of
+from core_broker.cluster.metadata_records import decode_record, encode_record, records_of
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers
 from core_broker.protocol.fields import Message
@@ -291,7 +292,7 @@ class MetadataQuorum:
             fetch=settings.controller_quorum_fetch_timeout_ms / 1000,
             retry=settings.controller_quorum_retry_backoff_ms / 1000,
         )
-        self.node: RaftNode[Message] = RaftNode(
+        self.node: RaftNode[bytes] = RaftNode(
             self.local.key,
             log=self.log,
             store=QuorumStateFile(self.directory),
@@ -381,7 +382,9 @@ class MetadataQuorum:
         first = self.log.end_offset
         image = draft.finish(offset=first + len(records) - 1, epoch=self.leader_epoch)
         committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._run(lambda now: self.node.append(records, now), proposal=_Proposal(first, records, image, committed))
+        level = metadata_version(image.features)
+        encoded = [encode_record(record, level) for record in records]
+        self._run(lambda now: self.node.append(encoded, now), proposal=_Proposal(first, records, image, committed))
         return committed
 
     async def append(self, records: Sequence[Message]) -> int:
@@ -400,7 +403,7 @@ class MetadataQuorum:
             proposed.add_done_callback(_ignore_result)
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata change was not committed in time") from None
 
-    async def change_voters(self, change: Callable[[RaftNode[Message], float], int]) -> None:
+    async def change_voters(self, change: Callable[[RaftNode[bytes], float], int]) -> None:
         """Append other voters (the node's add_voter, remove_voter or update_voter) and wait for the commit."""
         offset: list[int] = []
         self._run(lambda now: offset.append(change(self.node, now)))

@@ -10,6 +10,7 @@ import struct
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from core_broker.cluster.features import metadata_version
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage
 from core_broker.cluster.metadata_records import decode_record, encode_record, records_of
 from core_broker.cluster.quorum_state import write_durably
@@ -154,7 +155,8 @@ def _encode(image: MetadataImage, voters: VoterSet | None, timestamp_ms: int) ->
     first = [control_record(kind, body, timestamp_ms=timestamp_ms) for kind, body in bodies]
     data = build_batch(first, leader_epoch=image.epoch, is_control=True)
     offset = len(first)
-    records = [Record(timestamp=timestamp_ms, value=encode_record(record)) for record in records_of(image)]
+    level = metadata_version(image.features)
+    records = [Record(timestamp=timestamp_ms, value=encode_record(record, level)) for record in records_of(image)]
     for start in range(0, len(records), _RECORDS_PER_BATCH):
         chunk = records[start : start + _RECORDS_PER_BATCH]
         data += build_batch(chunk, base_offset=offset, leader_epoch=image.epoch)

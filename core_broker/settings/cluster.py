@@ -77,6 +77,10 @@ class ClusterSettings(Settings):
         INT, default=_MIB, check=at_least(1), without_effect=_ONE_MIB
     )
     """Maximum size of the part of a metadata snapshot in one response."""
+    initial_release_version: str = setting(STRING, default="4.3", check=one_of("4.0", "4.1", "4.2", "4.3"))
+    """The oldest release of Apache Kafka that can join a new cluster: it starts with the feature levels of this release
+    (as after `kafka-storage format --release-version`). An existing cluster keeps its levels; `kafka-features` raises
+    them."""
     broker_rack: str | None = setting(optional(STRING), default=None)
     """Rack of this node, shown to clients; replicas are spread over racks."""
     broker_heartbeat_interval_ms: int = setting(INT, default=2000, check=at_least(1))

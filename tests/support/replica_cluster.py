@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from inspect import isawaitable
 from pathlib import Path
@@ -178,6 +178,7 @@ class InMemoryPeers(Peers):
     ) -> Message:
         other = address.port
         assert version is not None
+        self._cluster.versions[type(request)].add(version)
         await self._cluster.cross(self._broker_id, other)
         response = await self._cluster.brokers[other].handle(request, version)
         await self._cluster.cross(other, self._broker_id)
@@ -229,6 +230,8 @@ class ReplicaCluster:
         """Brokers that receive nothing, without anybody noticing."""
         self.messages: Counter[tuple[int, int]] = Counter()
         """How many were sent, by sender and receiver, whether they arrived or not."""
+        self.versions: defaultdict[type[Message], set[int]] = defaultdict(set)
+        """The versions in which followers have sent each kind of request."""
         self.gates: list[asyncio.Future[bool]] | None = None
         """If a list: every message waits here until the test lets it pass (True) or loses it (False)."""
         self._settings: dict[str, Any] = settings

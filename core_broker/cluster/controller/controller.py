@@ -23,7 +23,7 @@ from core_broker.cluster.controller.elections import (
     plan_rebalance,
     plan_unfencing,
 )
-from core_broker.cluster.controller.features import plan_feature_update
+from core_broker.cluster.controller.features import plan_feature_updates
 from core_broker.cluster.controller.heartbeats import BrokerState, Sessions, has_caught_up, next_state, state_of
 from core_broker.cluster.controller.partition_changes import plan_alter_partition
 from core_broker.cluster.controller.reassignments import Reassigner
@@ -43,6 +43,7 @@ from core_broker.cluster.controller.topics import (
 )
 from core_broker.cluster.controller.transitions import RECOVERING, Election, TopicRules
 from core_broker.cluster.effective_settings import broker_settings
+from core_broker.cluster.features import RELEASES, metadata_version
 from core_broker.cluster.metadata import BrokerImage, ConfigResource, MetadataDraft, MetadataImage
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import BrokerError, ErrorCode
@@ -157,6 +158,10 @@ class Controller:
         self._sessions.clear()
         if not is_active:
             return
+        level, release = metadata_version(self.image.features), self._settings.initial_release_version
+        if self._settings.is_set("initial.release.version") and self.image.features and level != RELEASES[release]:
+            extra = {"initial_release_version": release, "metadata_version": level}
+            log.info("initial.release.version is for new clusters; this one keeps its levels", extra=extra)
         now = self._clock.monotonic()
         predecessor, silent_seconds = self._quorum.predecessor or (None, 0.0)
         for broker in self._quorum.pending_image.brokers.values():
@@ -487,9 +492,9 @@ class Controller:
         await self._commit([_producer_ids(broker, first + count)])
         return range(first, first + count)
 
-    async def update_feature(self, name: str, level: int, *, validate_only: bool = False) -> None:
-        """Finalise a feature at a level; 0 removes it. Raises BrokerError."""
-        records = plan_feature_update(name, level, self._pending(), kraft_version=self._quorum.kraft_version)
+    async def update_features(self, levels: Mapping[str, int], *, validate_only: bool = False) -> None:
+        """Finalise features at levels, all or none; 0 removes a feature. Raises BrokerError."""
+        records = plan_feature_updates(levels, self._pending(), kraft_version=self._quorum.kraft_version)
         if not validate_only:
             await self._commit(records)
 

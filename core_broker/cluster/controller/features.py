@@ -1,43 +1,48 @@
-"""Plans changes of feature levels (KIP-584): every registered broker must support the new one."""
+"""Plans changes of feature levels (KIP-584): every registered broker must support the new ones."""
 
-from typing import Final
+from collections.abc import Mapping
 
 from core_broker.cluster.controller.elections import plan_end_of_elr
-from core_broker.cluster.controller.transitions import ELR_FEATURE
-from core_broker.cluster.features import KRAFT_VERSION, SUPPORTED_FEATURES
+from core_broker.cluster.features import (
+    ELR_FEATURE,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    NEEDED_METADATA_VERSION,
+    NEW_RECORDS_SINCE,
+    SUPPORTED_FEATURES,
+)
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored.metadata import FeatureLevelRecord
 
-_METADATA_VERSION: Final = "metadata.version"
-_NEW_RECORDS_SINCE: Final = (7, 8, 11, 13, 14, 15, 17, 23, 30)
-"""Levels of metadata.version that brought records or fields which lower levels cannot read."""
-_NEEDED_METADATA_VERSION: Final = {
-    ELR_FEATURE: 23,
-    "group.version": 22,
-    "transaction.version": 24,
-}
+
+def plan_feature_updates(levels: Mapping[str, int], image: MetadataImage, *, kraft_version: int) -> list[Message]:
+    """Finalise features at levels, all or none; 0 removes a feature. Raises BrokerError."""
+    current = {**image.features, KRAFT_VERSION: kraft_version}
+    changed = {name: level for name, level in levels.items() if current.get(name, 0) != level}
+    proposed = {**image.features, **changed}
+    for name, level in changed.items():
+        _check_support(name, level, image, kraft_version)
+        _check_metadata_version(name, level, proposed)
+    if METADATA_VERSION in changed:
+        _check_records(changed[METADATA_VERSION], image)
+    ending = plan_end_of_elr(image) if changed.get(ELR_FEATURE, 1) == 0 else []
+    # metadata.version comes first: it decides how the records after it are written.
+    names = sorted(changed, key=lambda name: (name != METADATA_VERSION, name))
+    return [*(FeatureLevelRecord(name=name, feature_level=changed[name]) for name in names), *ending]
 
 
-def plan_feature_update(name: str, level: int, image: MetadataImage, *, kraft_version: int) -> list[Message]:
-    """Finalise a feature at a level; 0 removes it. Raises BrokerError."""
-    if name == KRAFT_VERSION and level != kraft_version:
-        raise _invalid(f"{name}={level}: the level is {kraft_version} since the quorum was formed, and cannot change")
-    low, high = SUPPORTED_FEATURES.get(name, (0, -1))
-    if not low <= level <= high:
-        allowed = f"levels {low} to {high}" if name in SUPPORTED_FEATURES else "no such feature"
-        raise _invalid(f"{name}={level}: this broker supports {allowed}")
-    if name == KRAFT_VERSION or image.features.get(name, 0) == level:
-        return []
-    _check_brokers(name, level, image)
-    _check_metadata_version(name, level, image)
-    ending = plan_end_of_elr(image) if name == ELR_FEATURE and not level else []
-    return [FeatureLevelRecord(name=name, feature_level=level), *ending]
-
-
-def _check_brokers(name: str, level: int, image: MetadataImage) -> None:
+def _check_support(name: str, level: int, image: MetadataImage, kraft_version: int) -> None:
     """Fenced brokers count, too: they could not return. One that never will must be unregistered first."""
+    if name == KRAFT_VERSION:
+        raise _invalid(f"{name}={level}: the level is {kraft_version} since the quorum was formed, and cannot change")
+    if name not in SUPPORTED_FEATURES:
+        known = ", ".join(sorted(SUPPORTED_FEATURES))
+        raise _invalid(f"{name}={level}: there is no such feature; name those to change one by one (there are {known})")
+    low, high = SUPPORTED_FEATURES[name]
+    if not low <= level <= high:
+        raise _invalid(f"{name}={level}: this broker supports levels {low} to {high}")
     for broker in image.brokers.values():
         ranges = {feature: (low, high) for feature, low, high in broker.features}
         low, high = ranges.get(name, (0, 0))
@@ -46,21 +51,25 @@ def _check_brokers(name: str, level: int, image: MetadataImage) -> None:
             raise _invalid(f"{name}={level}: broker {broker.broker_id} {supported}")
 
 
-def _check_metadata_version(name: str, level: int, image: MetadataImage) -> None:
-    current = image.features.get(_METADATA_VERSION, 0)
-    if name != _METADATA_VERSION:
-        needed = _NEEDED_METADATA_VERSION.get(name, 0)
-        if level and current < needed:
-            raise _invalid(f"{name}={level}: metadata.version must be at least {needed}; it is {current}")
+def _check_metadata_version(name: str, level: int, proposed: Mapping[str, int]) -> None:
+    """A feature needs its metadata.version, whichever of the two is changed."""
+    metadata_version = proposed.get(METADATA_VERSION, 0)
+    if name != METADATA_VERSION:
+        needed = NEEDED_METADATA_VERSION.get(name, 0)
+        if level and metadata_version < needed:
+            raise _invalid(f"{name}={level}: metadata.version must be at least {needed}; it is {metadata_version}")
         return
-    crossed = [changed for changed in _NEW_RECORDS_SINCE if level < changed <= current]
-    if crossed:
-        raise _invalid(
-            f"{name}={level}: the metadata may have records that only level {crossed[-1]} and above can read"
-        )
-    for feature, needed in _NEEDED_METADATA_VERSION.items():
-        if image.features.get(feature, 0) and level < needed:
+    for feature, needed in NEEDED_METADATA_VERSION.items():
+        if proposed.get(feature, 0) and level < needed:
             raise _invalid(f"{name}={level}: {feature} is in use and needs at least {needed}")
+
+
+def _check_records(level: int, image: MetadataImage) -> None:
+    current = image.features.get(METADATA_VERSION, 0)
+    crossed = [changed for changed in NEW_RECORDS_SINCE if level < changed <= current]
+    if crossed:
+        text = f"the metadata may have records that only level {crossed[-1]} and above can read"
+        raise _invalid(f"{METADATA_VERSION}={level}: {text}")
 
 
 def _invalid(message: str) -> BrokerError:

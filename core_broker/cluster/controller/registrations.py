@@ -4,16 +4,13 @@ from collections import Counter
 from typing import Final, NamedTuple
 
 from core_broker.cluster.controller.elections import plan_removal
-from core_broker.cluster.controller.transitions import ELR_FEATURE
-from core_broker.cluster.features import INITIAL_FEATURES
+from core_broker.cluster.features import ELR_FEATURE, METADATA_VERSION, initial_features
 from core_broker.cluster.metadata import BrokerImage, MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest
 from core_broker.protocol.stored import metadata as stored
 from core_broker.settings import BrokerSettings
-
-METADATA_VERSION: Final = "metadata.version"
 
 _DIRECTORIES_SINCE: Final = 17
 """The metadata.version from which a broker names its log directories."""
@@ -39,8 +36,9 @@ def plan_registration(
     has_session: bool,
 ) -> Registration:
     """Register a broker; `has_session` says whether its previous incarnation is alive. Raises BrokerError."""
-    first = bootstrap_records(image)
-    features = image.features or INITIAL_FEATURES
+    initial = {} if METADATA_VERSION in image.features else initial_features(settings.initial_release_version)
+    first = [stored.FeatureLevelRecord(name=name, feature_level=level) for name, level in initial.items()]
+    features = {**image.features, **initial}
     existing = image.brokers.get(request.broker_id)
     _check_identity(request, image.cluster_id, existing, has_session=has_session)
     if features.get(METADATA_VERSION, 0) >= _DIRECTORIES_SINCE:
@@ -80,13 +78,6 @@ def check_broker_epoch(broker_id: int, epoch: int, image: MetadataImage) -> Brok
         text = f"Expected epoch {broker.epoch} of broker {broker_id}, but got {epoch}."
         raise BrokerError(ErrorCode.STALE_BROKER_EPOCH, text)
     return broker
-
-
-def bootstrap_records(image: MetadataImage) -> list[Message]:
-    """The features of a new cluster; metadata.version comes first, since it tells readers what else to expect."""
-    if METADATA_VERSION in image.features:
-        return []
-    return [stored.FeatureLevelRecord(name=name, feature_level=level) for name, level in INITIAL_FEATURES.items()]
 
 
 def _check_identity(

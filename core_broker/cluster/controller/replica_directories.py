@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from core_broker.cluster.controller.registrations import METADATA_VERSION, check_broker_epoch
+from core_broker.cluster.controller.registrations import check_broker_epoch
 from core_broker.cluster.controller.transitions import TopicRules, Wish, change_record
+from core_broker.cluster.features import METADATA_VERSION
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.messages import assign_replicas_to_dirs as wire

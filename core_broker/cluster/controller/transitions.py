@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from core_broker.cluster.effective_settings import topic_settings
+from core_broker.cluster.features import ELR_FEATURE
 from core_broker.cluster.metadata import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.protocol.stored.metadata import PartitionChangeRecord
@@ -26,7 +27,6 @@ UNASSIGNED_DIRECTORY: Final = ZERO_UUID[:-1] + b"\x01"
 LOST_DIRECTORY: Final = ZERO_UUID[:-1] + b"\x02"
 _UNKNOWN_DIRECTORIES: Final = frozenset({ZERO_UUID, UNASSIGNED_DIRECTORY})
 
-ELR_FEATURE: Final = "eligible.leader.replicas.version"
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 

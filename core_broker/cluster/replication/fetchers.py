@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import Final
 
+from core_broker.cluster.features import fetch_version, list_offsets_version, metadata_version
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
@@ -44,10 +45,6 @@ from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
-
-FETCH_VERSION: Final = 18
-LIST_OFFSETS_VERSION: Final = 10
-"""As Kafka's, replica fetchers do not ask which versions a leader knows: the cluster's metadata version implies it."""
 
 _PURPOSE: Final = "replica"
 _SESSION_EPOCH_MAX: Final = 2**31 - 1
@@ -127,6 +124,11 @@ class ReplicaFetchers:
         source = self._followed.pop(key, None)
         if source is not None:
             source.remove(key)
+
+    @property
+    def metadata_version(self) -> int:
+        """The finalised level, which may change while we fetch."""
+        return metadata_version(self._image().features)
 
     def address_of(self, broker_id: int) -> Address:
         """Where to reach another broker; raises PeerError if that is unknown."""
@@ -222,7 +224,7 @@ class Source:
             except TimeoutError:
                 pass
             return
-        response = await self._call(self._request(), FETCH_VERSION)
+        response = await self._call(self._request(), fetch_version(self._fetchers.metadata_version))
         if not isinstance(response, FetchResponse):
             raise PeerError(f"broker {self._broker_id} answered Fetch with {type(response).__name__}")
         if self._accept_session(response):
@@ -258,6 +260,7 @@ class Source:
             topic.partitions.append(followed.prepare(settings.replica_fetch_max_bytes))
         self._changed = {}
         return FetchRequest(
+            replica_id=self._fetchers.local_id,
             replica_state=ReplicaState(self._fetchers.local_id, self._fetchers.broker_epoch()),
             max_wait_ms=int(self._seconds_until_next(settings.replica_fetch_wait_max_ms / 1000) * 1000),
             min_bytes=settings.replica_fetch_min_bytes,
@@ -413,7 +416,7 @@ class Source:
             item = list_offsets.ListOffsetsPartition(partition.index, partition.leader_epoch, timestamp)
             topics[partition.topic].partitions.append(item)
         request = list_offsets.ListOffsetsRequest(self._fetchers.local_id, 0, list(topics.values()))
-        response = await self._call(request, LIST_OFFSETS_VERSION)
+        response = await self._call(request, list_offsets_version(self._fetchers.metadata_version))
         if not isinstance(response, list_offsets.ListOffsetsResponse):
             raise PeerError(f"broker {self._broker_id} answered ListOffsets with {type(response).__name__}")
         return {

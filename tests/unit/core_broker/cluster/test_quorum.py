@@ -3,19 +3,27 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.cluster.metadata_log import MetadataLog
+from core_broker.cluster.metadata_records import encode_record
 from core_broker.cluster.quorum import MetadataLostError, MetadataQuorum
-from core_broker.cluster.snapshots import list_snapshots
+from core_broker.cluster.snapshots import list_snapshots, write_snapshot
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import PartitionLog
 from core_broker.log.producer_state import Origin
 from core_broker.protocol.fields import Message, decode
-from core_broker.protocol.records import Record, build_batch, control_type, read_records
+from core_broker.protocol.records import Record, build_batch, control_type, parse_batches, read_records
 from core_broker.protocol.stored.control import LeaderChangeMessage
-from core_broker.protocol.stored.metadata import ConfigRecord, ProducerIdsRecord, TopicRecord
+from core_broker.protocol.stored.metadata import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
 from core_broker.raft.voters import VoterSet
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
@@ -52,6 +60,29 @@ async def test_a_record_is_visible_once_append_returns(tmp_path: Path) -> None:
     # Before them: LeaderChange, KRaftVersion, Voters.
     assert (offset, quorum.committed_offset, quorum.high_watermark) == (3, 4, 5)
     await quorum.close()
+
+
+def versions_in(batches: bytes) -> list[tuple[int, int]]:
+    """The kind and the version of each metadata record in some batches."""
+    data = [header for header in parse_batches(batches) if not header.is_control]
+    values = [record.value or b"" for header in data for record in read_records(batches, header)]
+    return [(value[1], value[2]) for value in values]
+
+
+async def test_records_and_snapshots_are_written_as_the_finalised_level_wants_them(tmp_path: Path) -> None:
+    quorum = started(tmp_path)
+    broker = RegisterBrokerRecord(broker_id=1, broker_epoch=4, rack=None, log_dirs=[b"d" * 16])
+    await quorum.append([FeatureLevelRecord("metadata.version", 25), broker])
+    await quorum.append([broker])
+    await quorum.append([FeatureLevelRecord("metadata.version", 30)])
+    await quorum.append([broker])
+    assert versions_in(quorum.log.read(0)) == [(12, 0), (0, 3), (0, 3), (12, 0), (0, 4)]
+    await quorum.close()
+    image = quorum.image
+    lower = msgspec.structs.replace(image, offset=image.offset + 1, features={"metadata.version": 25})
+    for state, version in ((image, 4), (lower, 3)):
+        written = write_snapshot(tmp_path, state, voters=None, timestamp_ms=0)
+        assert versions_in((tmp_path / written.file_name).read_bytes()) == [(12, 0), (0, version)]
 
 
 async def test_committed_records_survive_a_restart(tmp_path: Path) -> None:
@@ -133,7 +164,7 @@ async def test_a_sync_that_covers_later_records_commits_them_too(tmp_path: Path)
 
 async def test_records_that_a_killed_process_left_behind_are_synced_before_they_count(tmp_path: Path) -> None:
     quorum = started(tmp_path)
-    quorum.log.append(quorum.leader_epoch, [topic(1)])  # written, but not synced
+    quorum.log.append(quorum.leader_epoch, [encode_record(topic(1), 30)])  # written, but not synced
     assert quorum.log.log.recovery_point < quorum.end_offset
     again = make(tmp_path)
     settings = BrokerSettings(node_id=5)

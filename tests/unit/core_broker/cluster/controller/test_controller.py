@@ -84,7 +84,7 @@ async def test_a_new_cluster_has_its_features_and_a_restart_does_not_reset_them(
         "group.version": 1,
         "transaction.version": 2,
     }
-    await controller.update_feature("transaction.version", 1)
+    await controller.update_features({"transaction.version": 1})
     await restart(controller)
     assert controller.image.features["transaction.version"] == 1
 
@@ -424,5 +424,5 @@ async def test_an_unclean_start_skips_a_block_of_producer_ids(controller: Contro
 @pytest.mark.parametrize("name,level", [("transaction.version", 3), ("metadata.version", 1), ("no.such.feature", 1)])
 async def test_a_level_that_is_not_supported_is_refused(controller: Controller, name: str, level: int) -> None:
     with pytest.raises(BrokerError, match=name) as refused:
-        await controller.update_feature(name, level)
+        await controller.update_features({name: level})
     assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION

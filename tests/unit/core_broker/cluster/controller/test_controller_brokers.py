@@ -262,8 +262,8 @@ async def test_a_lower_min_isr_is_written_together_with_what_it_means(brokers: B
 
 async def test_a_feature_waits_for_every_broker(brokers: Brokers) -> None:
     with pytest.raises(BrokerError, match="share.version"):
-        await brokers.controller.update_feature("share.version", 1)
-    await brokers.controller.update_feature("transaction.version", 1)
+        await brokers.controller.update_features({"share.version": 1})
+    await brokers.controller.update_features({"transaction.version": 1})
     assert brokers.quorum.image.features["transaction.version"] == 1
 
 

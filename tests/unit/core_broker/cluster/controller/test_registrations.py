@@ -68,6 +68,15 @@ def test_a_broker_that_does_not_fit_is_refused(
     assert refusal(world, 3, **fields) is code
 
 
+@pytest.mark.parametrize("release,highest", [("4.0", 25), ("4.1", 27), ("4.2", 29), ("4.3", 30)])
+def test_a_cluster_formed_for_a_release_takes_brokers_of_it_and_none_that_are_older(release: str, highest: int) -> None:
+    world = ControllerWorld(initial_release_version=release)
+    world.start(1)
+    world.register(2, features=[Feature("metadata.version", 7, highest), *ALL_FEATURES[1:]])
+    older = [Feature("metadata.version", 7, highest - 1), *ALL_FEATURES[1:]]
+    assert refusal(world, 3, features=older) is ErrorCode.UNSUPPORTED_VERSION
+
+
 def test_the_cluster_id_is_checked_before_the_session(world: ControllerWorld) -> None:
     assert refusal(world, 1, has_session=True, cluster_id="other") is ErrorCode.INCONSISTENT_CLUSTER_ID
 

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from core_broker.cluster.features import fetch_version
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.producer_state import Origin
+from core_broker.protocol.messages.fetch import FetchRequest
+from core_broker.protocol.messages.list_offsets import ListOffsetsRequest
 from core_broker.protocol.records import Record, build_batch, end_transaction_marker
+from core_broker.protocol.stored.metadata import FeatureLevelRecord
 from core_broker.service.clock import ManualClock
 from tests.support.replica_cluster import TOPIC, ReplicaCluster, append, eventually
 
@@ -48,6 +52,46 @@ async def test_followers_copy_the_log_byte_for_byte_and_commit_it(cluster: Repli
     assert [offset for offset, _, _ in cluster[3].content()] == [0, 2]
     append(cluster[1], b"d", acks_all=True)
     await eventually(lambda: agree(cluster))
+
+
+@pytest.mark.parametrize("level", [7, 9, 10, 19, 21, 25, 27, 29, 30])
+async def test_followers_send_what_the_finalised_level_means(cluster: ReplicaCluster, level: int) -> None:
+    cluster.commit(FeatureLevelRecord("metadata.version", level))
+    cluster.create_topic((1, 2))
+    cluster.change(isr=(1,))
+    cluster.start()
+    append(cluster[1], b"a")
+    await eventually(lambda: agree(cluster) and cluster.description.isr == (1, 2))
+    assert cluster.versions[FetchRequest] == {fetch_version(level)}
+
+
+async def test_followers_take_up_another_level_while_they_fetch(cluster: ReplicaCluster) -> None:
+    cluster.commit(FeatureLevelRecord("metadata.version", 25))
+    cluster.create_topic((1, 2))
+    cluster.start()
+    append(cluster[1], b"a")
+    await eventually(lambda: agree(cluster))
+    assert cluster.versions[FetchRequest] == {17}
+    cluster.commit(FeatureLevelRecord("metadata.version", 30))
+    await eventually(lambda: cluster.versions[FetchRequest] == {17, 18})
+    append(cluster[1], b"b")
+    await eventually(lambda: agree(cluster))
+
+
+@pytest.mark.parametrize("level,version", [(7, 7), (25, 10), (30, 11)])
+async def test_a_follower_that_is_behind_the_log_asks_for_its_start_as_the_level_wants(
+    cluster: ReplicaCluster, level: int, version: int
+) -> None:
+    cluster.commit(FeatureLevelRecord("metadata.version", level))
+    cluster.create_topic((1, 2))
+    cluster.change(isr=(1,))
+    advance(cluster, 60_000)
+    for _ in range(3):
+        append(cluster[1], b"old", acks_all=True)
+    cluster[1].partition.delete_records_before(2)
+    cluster.start()
+    await eventually(lambda: agree(cluster))
+    assert cluster.versions[ListOffsetsRequest] == {version}
 
 
 async def test_a_broker_that_stops_can_still_be_told_of_a_new_leader(cluster: ReplicaCluster) -> None:
