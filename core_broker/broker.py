@@ -12,7 +12,7 @@ from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
-from core_broker.cluster.features import TRANSACTION_VERSION
+from core_broker.cluster.features import GROUP_VERSION, TRANSACTION_VERSION
 from core_broker.cluster.joining import find_cluster_id
 from core_broker.cluster.membership import QuorumMembership
 from core_broker.cluster.metadata import MetadataImage, ResourceType
@@ -230,6 +230,7 @@ class _Parts:
             ),
             topics=lambda: image().topics,
             group_overrides=lambda group_id: image().config_of(ResourceType.GROUP, group_id),
+            group_version=lambda: image().features.get(GROUP_VERSION, 0),
         )
 
     def _transaction_coordinator(self, clock: Clock, markers: MarkerDelivery) -> TransactionCoordinator:

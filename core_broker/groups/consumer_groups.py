@@ -8,7 +8,7 @@ like a lost response, which the protocol handles, and the next write brings the 
 import logging
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -30,7 +30,7 @@ from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from core_broker.protocol.stored.groups import ConsumerGroupMetadataKey
-from core_broker.settings import BrokerSettings, GroupSettings
+from core_broker.settings import GroupSettings
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +49,16 @@ GroupOverrides = Callable[[str], Mapping[str, str]]
 class ConsumerGroups:
     """The part of the group coordinator for KIP-848."""
 
-    def __init__(self, owner: ShardOwner, topics: Callable[[], Topics], group_overrides: GroupOverrides) -> None:
+    def __init__(
+        self,
+        owner: ShardOwner,
+        topics: Callable[[], Topics],
+        group_overrides: GroupOverrides,
+        group_version: Callable[[], int],
+    ) -> None:
+        """`group_version` is the finalised level: below 1, a coordinator of this cluster may not know the protocol."""
         self._owner = owner
+        self._group_version = group_version
         self._topics = topics
         self._group_overrides = group_overrides
         self._migration = GroupMigration(owner, topics)
@@ -62,7 +70,8 @@ class ConsumerGroups:
         self, request: wire.ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
     ) -> wire.ConsumerGroupHeartbeatResponse:
         """Process one heartbeat; raises BrokerError."""
-        _check_request(request, version, self._owner.settings)
+        self._check_protocol()
+        _check_request(request, version, self._owner.settings.group_consumer_assignors)
         shard = self._owner.shard_for(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             group = self._find(shard, request.group_id)
@@ -86,7 +95,15 @@ class ConsumerGroups:
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Describe one group; raises BrokerError if it is not a KIP-848 group or not coordinated here."""
+        self._check_protocol()
         return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
+
+    def _check_protocol(self) -> None:
+        if "consumer" not in self._owner.settings.group_coordinator_rebalance_protocols:
+            raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is disabled.")
+        if self._group_version() < 1:
+            text = "The consumer group protocol needs group.version=1: see kafka-features upgrade."
+            raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, text)
 
     async def _leave(
         self, shard: Shard, group: ConsumerGroup, request: wire.ConsumerGroupHeartbeatRequest
@@ -244,10 +261,7 @@ class ConsumerGroups:
         )
 
 
-def _check_request(request: wire.ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:
-    if "consumer" not in settings.group_coordinator_rebalance_protocols:
-        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is disabled.")
-    assignors = settings.group_consumer_assignors
+def _check_request(request: wire.ConsumerGroupHeartbeatRequest, version: int, assignors: Sequence[str]) -> None:
     epoch = request.member_epoch
     needs_id = version >= MEMBER_ID_BY_CLIENT_SINCE or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
     _reject_if(needs_id and not request.member_id, "MemberId can't be empty.")

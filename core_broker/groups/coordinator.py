@@ -52,6 +52,7 @@ class GroupCoordinator:
         partition_count: Callable[[], int],
         topics: Callable[[], Topics],
         group_overrides: GroupOverrides,
+        group_version: Callable[[], int] = lambda: 1,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -65,7 +66,7 @@ class GroupCoordinator:
         self._deadlines = Deadlines()
         self._woken = asyncio.Event()
         self._expiry = Expiry(settings=settings, clock=clock)
-        self.consumer_groups = ConsumerGroups(self, topics, group_overrides)
+        self.consumer_groups = ConsumerGroups(self, topics, group_overrides, group_version)
         self.classic = ClassicGroups(self, self._background, self.consumer_groups)
         self.offset_commits = OffsetCommits(
             settings=settings, clock=clock, shard_for=self.shard_for_offsets, new_group=self.new_classic_group

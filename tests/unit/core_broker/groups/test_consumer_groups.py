@@ -90,7 +90,7 @@ class World:
         self.overrides: dict[str, str] = {}
         self.owner = Owner(settings or BrokerSettings())
         self.shard = self.owner.shard
-        self.groups = ConsumerGroups(self.owner, lambda: self.topics, lambda _group_id: self.overrides)
+        self.groups = ConsumerGroups(self.owner, lambda: self.topics, lambda _group_id: self.overrides, lambda: 1)
 
     async def send(self, version: int = 1, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest(group_id="g", **fields)

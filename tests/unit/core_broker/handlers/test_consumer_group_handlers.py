@@ -33,6 +33,7 @@ class Coordinator:
 
     def __init__(self, partitions: FakePartitions, seen: Topics) -> None:
         self.clock = ManualClock()
+        self.group_version = 1
         self.groups = GroupCoordinator(
             settings=BrokerSettings(),
             clock=self.clock,
@@ -40,6 +41,7 @@ class Coordinator:
             partition_count=lambda: 1,
             topics=lambda: seen,
             group_overrides=lambda _group_id: {},
+            group_version=lambda: self.group_version,
         )
         self.groups.become_leader(0, 0)
 
@@ -96,6 +98,18 @@ async def test_error_carries_code_and_message(coordinator: Coordinator) -> None:
     assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert response.error_message is not None
     assert "missing )" in response.error_message
+
+
+async def test_the_protocol_is_refused_until_every_coordinator_of_the_cluster_knows_it(
+    coordinator: Coordinator,
+) -> None:
+    await coordinator.join()
+    coordinator.group_version = 0
+    response = await coordinator.join("other")
+    assert response.error_code == coordinator.describe("g")[0].error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert "needs group.version=1" in (response.error_message or "")
+    coordinator.group_version = 1
+    assert (await coordinator.join("other")).error_code == 0
 
 
 async def test_coordinator_that_does_not_lead_the_partition_says_so(coordinator: Coordinator) -> None:
