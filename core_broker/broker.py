@@ -167,7 +167,7 @@ class _Parts:
             endpoints=AdvertisedEndpoints.of(server.listeners, settings),
             log_dirs=[directory.directory_id for directory in logs_on_disk.directories],
             previous_epoch=logs_on_disk.previous_broker_epoch,
-            applied_offset=lambda: metadata.committed_offset,
+            image=lambda: metadata.image,
             has_quorum=lambda: not metadata.has_lost_majority,
         )
         self.fetchers = ReplicaFetchers(

@@ -7,12 +7,14 @@ to be unfenced, and then serves clients; before it stops, it asks for its leader
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from core_broker.cluster.controller.controller import Controller
 from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.features import SUPPORTED_FEATURES, unsupported
+from core_broker.cluster.metadata import MetadataImage
 from core_broker.cluster.registration_request import registration_request
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -27,6 +29,11 @@ SHUTDOWN_SECONDS: Final = 30.0
 """How long a stop waits until the controller has moved the leaders, as long as there is a controller."""
 
 
+_CHECK_CONTROLLERS: Final = (
+    "check that the controllers run and that controller.quorum.bootstrap.servers or controller.quorum.voters names them"
+)
+
+
 class BrokerRegistration:
     """The registration of one run of this broker."""
 
@@ -39,10 +46,10 @@ class BrokerRegistration:
         endpoints: AdvertisedEndpoints,
         log_dirs: Sequence[bytes],
         previous_epoch: int,
-        applied_offset: Callable[[], int],
+        image: Callable[[], MetadataImage],
         has_quorum: Callable[[], bool],
     ) -> None:
-        """`previous_epoch` is that of a run that ended cleanly, else -1; `applied_offset` the last record replayed.
+        """`previous_epoch` is that of a run that ended cleanly, else -1; `image` is what this broker has replayed.
 
         `has_quorum` says whether there may be a controller, as far as this node knows.
         """
@@ -54,7 +61,7 @@ class BrokerRegistration:
         self._endpoints = endpoints
         self._log_dirs = log_dirs
         self._previous_epoch = previous_epoch
-        self._applied_offset = applied_offset
+        self._image = image
         self._has_quorum = has_quorum
         self._answered_at = 0.0
         """When the controller last answered a heartbeat."""
@@ -78,34 +85,45 @@ class BrokerRegistration:
         )
 
     async def register(self) -> None:
-        """Register, and try again until the controller accepts it. Raises BrokerError when the time is up."""
+        """Register, and try again until the controller accepts it. Raises BrokerError when the time is up.
+
+        As Kafka's, a broker goes on after a refusal: the operator may do what the log asks for meanwhile.
+        """
         request = self._request()
-        loop = asyncio.get_running_loop()
         limit_ms = self._settings.initial_broker_registration_timeout_ms
-        deadline = loop.time() + limit_ms / 1000
-        while True:
+        error = BrokerError(ErrorCode.REQUEST_TIMED_OUT, f"no controller has answered; {_CHECK_CONTROLLERS}")
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                while True:
+                    try:
+                        self.epoch = await self._try_to_register(request)
+                    except BrokerError as failure:
+                        error = failure
+                    else:
+                        log.info("registered with the controller", extra={"broker_epoch": self.epoch})
+                        return
+                    extra = {"error": error.code.name, "reason": error.message}
+                    log.warning("not registered yet, trying again", extra=extra)
+                    await asyncio.sleep(self._settings.broker_heartbeat_interval_ms / 1000)
+        except TimeoutError:
+            text = f"this broker could not register within initial.broker.registration.timeout.ms={limit_ms}"
+            raise BrokerError(error.code, f"{text}: {error.message}") from None
+
+    async def _try_to_register(self, request: BrokerRegistrationRequest) -> int:
+        """Send the request once; returns the broker epoch. Raises BrokerError."""
+        try:
             # A response that is lost must not cost all the time; the controller takes a repeated request for the same.
-            attempt_seconds = min(self._settings.broker_session_timeout_ms / 2000, max(deadline - loop.time(), 0.001))
-            try:
-                response = await self._channel.call(request, timeout_seconds=attempt_seconds)
-                assert isinstance(response, BrokerRegistrationResponse)
-                if not response.error_code:
-                    self.epoch = response.broker_epoch
-                    log.info("registered with the controller", extra={"broker_epoch": self.epoch})
-                    return
-                error = BrokerError(ErrorCode(response.error_code))
-            except BrokerError as failure:
-                error = failure
-            if loop.time() >= deadline:
-                text = (
-                    f"this broker could not register within initial.broker.registration.timeout.ms={limit_ms}: "
-                    f"{error.message}; check that the controllers run and that "
-                    "controller.quorum.bootstrap.servers or controller.quorum.voters names them"
-                )
-                raise BrokerError(error.code, text)
-            log.warning("not registered yet, trying again", extra={"error": error.code.name, "reason": error.message})
-            interval = self._settings.broker_heartbeat_interval_ms / 1000
-            await asyncio.sleep(min(interval, max(deadline - loop.time(), 0)))
+            timeout_seconds = self._settings.broker_session_timeout_ms / 2000
+            response = await self._channel.call(request, timeout_seconds=timeout_seconds)
+        except BrokerError as error:
+            raise BrokerError(error.code, f"{error.message}; {_CHECK_CONTROLLERS}") from None
+        assert isinstance(response, BrokerRegistrationResponse)
+        code = ErrorCode(response.error_code)
+        if code is ErrorCode.UNSUPPORTED_VERSION:
+            raise BrokerError(code, _missing_features(self._image().features))
+        if code:
+            raise BrokerError(code)
+        return response.broker_epoch
 
     async def wait_until_caught_up(self) -> None:
         """Return once this broker has replayed the metadata log up to its registration."""
@@ -174,7 +192,7 @@ class BrokerRegistration:
         request = BrokerHeartbeatRequest(
             broker_id=self._settings.node_id,
             broker_epoch=self.epoch,
-            current_metadata_offset=self._applied_offset(),
+            current_metadata_offset=self._image().offset,
             want_fence=want_fence,
             want_shut_down=want_shut_down,
         )
@@ -191,3 +209,18 @@ class BrokerRegistration:
             log.warning("heartbeat was refused", extra={"error": ErrorCode(response.error_code).name})
             return None
         return response
+
+
+def _missing_features(finalized: Mapping[str, int]) -> str:
+    """Why the controller finds that this broker does not support a feature, and what to do about it."""
+    missing = list(unsupported(finalized))
+    if not missing:
+        # The metadata has not been replayed yet, or is at a level that only the controller objects to.
+        ranges = ", ".join(f"{name} {low} to {high}" for name, (low, high) in SUPPORTED_FEATURES.items())
+        return f"the cluster uses a feature at a level that this broker does not support; it supports {ranges}"
+    found = ", ".join(f"{name}={level}" for name, level, _ in missing)
+    lower = " ".join(f"--feature {name}={high}" for name, _, high in missing)
+    return (
+        f"the cluster uses {found}, which this broker does not support; "
+        f"if nothing needs it, run: kafka-features --bootstrap-server HOST:PORT downgrade {lower}"
+    )

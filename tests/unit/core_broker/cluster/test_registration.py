@@ -3,8 +3,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
+from typing_extensions import override
 
 from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.metadata import MetadataImage
 from core_broker.cluster.registration import BrokerRegistration
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
@@ -30,7 +32,9 @@ class ScriptedController:
         return answer
 
 
-def registration(controller: ScriptedController, *, has_quorum: bool = True, **settings: int) -> BrokerRegistration:
+def registration(
+    controller: ScriptedController, *, has_quorum: bool = True, features: dict[str, int] | None = None, **settings: int
+) -> BrokerRegistration:
     return BrokerRegistration(
         cast("Any", controller),
         settings=BrokerSettings(
@@ -43,7 +47,7 @@ def registration(controller: ScriptedController, *, has_quorum: bool = True, **s
         endpoints=AdvertisedEndpoints(endpoints=()),
         log_dirs=[b"d" * 16],
         previous_epoch=17,
-        applied_offset=lambda: 99,
+        image=lambda: MetadataImage(cluster_id="c", offset=99, features=features or {}),
         has_quorum=lambda: has_quorum,
     )
 
@@ -64,9 +68,44 @@ async def test_a_refused_registration_is_repeated_as_the_same_incarnation() -> N
 
 
 async def test_a_broker_that_cannot_register_says_what_to_check() -> None:
-    with pytest.raises(BrokerError, match=r"timeout\.ms=1: no controller; check that the controllers run") as refusal:
-        await registration(ScriptedController(), limit=1).register()
+    with pytest.raises(BrokerError, match=r"timeout\.ms=9: no controller; check that the controllers run") as refusal:
+        await registration(ScriptedController(), limit=9).register()
     assert refusal.value.code is ErrorCode.REQUEST_TIMED_OUT
+
+
+class RefusingThenSilentController(ScriptedController):
+    """A controller that refuses a broker once, and then does not answer."""
+
+    @override
+    async def call(self, request: Message, *, timeout_seconds: float) -> Message:
+        if self.requests:
+            await asyncio.sleep(timeout_seconds)
+        return await super().call(request, timeout_seconds=timeout_seconds)
+
+
+async def test_the_last_answer_counts_and_not_the_attempt_that_ran_out_of_time() -> None:
+    answer = BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+    with pytest.raises(BrokerError) as refusal:
+        await registration(RefusingThenSilentController(answer), limit=50).register()
+    assert refusal.value.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+
+
+async def test_a_broker_that_lacks_a_feature_says_which_and_how_to_lower_it(caplog: pytest.LogCaptureFixture) -> None:
+    refused = BrokerRegistrationResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    controller = ScriptedController(refused, BrokerRegistrationResponse(broker_epoch=23))
+    broker = registration(controller, features={"metadata.version": 30, "share.version": 1, "streams.version": 1})
+    await broker.register()
+    (record,) = [record for record in caplog.records if "not registered yet" in record.message]
+    reason = vars(record)["reason"]
+    assert reason.startswith("the cluster uses share.version=1, streams.version=1, which this broker does not support")
+    assert reason.endswith("downgrade --feature share.version=0 --feature streams.version=0")
+    assert broker.epoch == 23, "it tries again, as the level may have been lowered"
+
+
+async def test_a_broker_that_has_not_read_the_metadata_says_which_levels_it_supports() -> None:
+    refused = BrokerRegistrationResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    with pytest.raises(BrokerError, match=r"it supports .*metadata\.version 7 to 30"):
+        await registration(ScriptedController(*[refused] * 1000), limit=9).register()
 
 
 @pytest.mark.parametrize(
