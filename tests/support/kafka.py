@@ -22,6 +22,8 @@ from tests.support.cluster import CAUDAL_NODES, ClusterProcess, free_port, repli
 from tests.support.service import READY_TIMEOUT_S, ServiceFailed
 
 KAFKA_JARS: Final = os.environ.get("KAFKA_JARS")
+KAFKA_RELEASES: Final = os.environ.get("CAUDAL_KAFKA_RELEASES")
+"""A folder with one folder of jars for each of several releases, named by its version: see `make test-mixed`."""
 KAFKA_NODES: Final = int(os.environ.get("KAFKA_NODES", "1"))
 _OUR_OWN: Final = {"metrics.listener"}
 SMALL_JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -37,8 +37,19 @@ needs_kafka: Final = [
 class MixedCluster:
     """Nodes 1 to 3 are brokers and controllers of one kind; nodes 4 and 5, the guests, are brokers of the other."""
 
-    def __init__(self, directory: Path, *, quorum: str, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        quorum: str,
+        settings: Mapping[str, str] | None = None,
+        release: str | None = None,
+        jars: str | None = KAFKA_JARS,
+    ) -> None:
+        """`release` is that of Kafka whose feature levels the cluster begins with; `jars` is the Kafka to run."""
         self.directory = directory
+        self.release = release
+        self.jars = jars
         self.quorum = quorum
         self.settings = {**FAST_FAILOVER, **(settings or {})}
         make = self._caudal_voter if quorum == "caudal" else self._kafka_voter
@@ -58,6 +69,8 @@ class MixedCluster:
 
     def _caudal_voter(self, node_id: int) -> ClusterNode:
         settings = {**self.settings, "controller.quorum.auto.join.enable": "true"}
+        if self.release is not None:
+            settings["initial.release.version"] = self.release
         return ClusterNode(self.directory / f"caudal-{node_id}", node_id=node_id, settings=settings)
 
     def _kafka_voter(self, node_id: int) -> KafkaNode:
@@ -65,8 +78,9 @@ class MixedCluster:
             self.directory / f"kafka-{node_id}",
             node_id=node_id,
             settings=self.settings,
-            features=FEATURES_WE_LACK,
+            features={} if self.release in ("4.0", "4.1") else FEATURES_WE_LACK,
             java_options=SMALL_JAVA,
+            jars=self.jars,
         )
 
     def guest(self, node_id: int) -> BrokerProcess:
@@ -79,6 +93,7 @@ class MixedCluster:
                 roles="broker",
                 cluster_id=self.cluster_id,
                 java_options=SMALL_JAVA,
+                jars=self.jars,
             )
             assert isinstance(node, KafkaNode)
             node.quorum = self.controllers
