@@ -5,6 +5,7 @@ import logging
 import random
 from typing import Final
 
+from core_broker.errors import ErrorCode
 from core_broker.peers.peers import Address, PeerError, Peers
 from core_broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from core_broker.settings import BrokerSettings
@@ -32,7 +33,10 @@ async def find_cluster_id(peers: Peers, settings: BrokerSettings) -> str:
                 log.info("joining cluster", extra={"cluster_id": response.cluster_id, "controller": str(server)})
                 return response.cluster_id
             reason = f"{server} belongs to no cluster yet"
-            if settings.static_voters:
+            if response.error_code:  # controllers of Apache Kafka do, below metadata.version 15
+                said = response.error_message or ErrorCode(response.error_code).name
+                reason = f"{server} does not say which cluster it belongs to ({said}); set cluster.id"
+            elif settings.static_voters:
                 reason += "; nodes of a new cluster with controller.quorum.voters need the same cluster.id"
         except PeerError as error:
             reason = str(error)
