@@ -13,7 +13,7 @@ JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 KAFKA_CONNECT := 4.1.0
 KAFKA_TOOLS := 4.3.0
 KAFKA := 4.3.0
-KAFKA_RELEASES := 4.0.1 4.1.1 4.2.0 4.3.1
+MIXED_RELEASES := 4.0.1 4.1.1 4.2.0 4.3.1
 # The conformance tests that any broker has to pass: not those that start brokers of their own, or need none.
 ON_BROKERS := $(filter-out $(addprefix tests/conformance/test_,connect_%.py every_version.py java_clients.py kafka_%.py \
 	proxy_openapi.py registry_agreement.py registry_clients.py registry_serializers.py three_brokers.py), \
@@ -70,11 +70,11 @@ test-kafka: setup ## Run the conformance tests against three brokers of Apache K
 	KAFKA_JARS=$(CURDIR)/$(VENV)/java/kafka KAFKA_NODES=3 $(BIN)/python -m pytest $(ON_BROKERS)
 
 test-mixed: setup ## Run the tests of clusters that mix Caudal and releases of Apache Kafka (fetches them with Maven)
-	for version in $(KAFKA_RELEASES); do \
+	for version in $(MIXED_RELEASES); do \
 		mvn -q -B -f tests/support/java/kafka.xml -Dkafka.version=$$version dependency:copy-dependencies \
 			-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/releases/$$version || exit 1; \
 	done
-	KAFKA_JARS=$(CURDIR)/$(VENV)/java/releases/$(lastword $(KAFKA_RELEASES)) \
+	KAFKA_JARS=$(CURDIR)/$(VENV)/java/releases/$(lastword $(MIXED_RELEASES)) \
 		CAUDAL_KAFKA_RELEASES=$(CURDIR)/$(VENV)/java/releases $(BIN)/python -m pytest tests/mixed
 
 SEEDS ?= 1000

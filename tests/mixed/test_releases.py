@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.support.admin import eventually
 from tests.support.clients.model import TIMEOUT_S
 from tests.support.cluster import FAST_FAILOVER
-from tests.support.kafka import KAFKA_RELEASES, SMALL_JAVA, KafkaNode
+from tests.support.kafka import CLUSTER_ID, KAFKA_RELEASES, SMALL_JAVA, KafkaNode
 from tests.support.mixed_cluster import MixedCluster, needs_kafka
 from tests.support.role_cluster import PureBrokerProcess
 
@@ -160,6 +160,24 @@ def test_levels_rise_as_far_as_every_member_allows(tmp_path: Path) -> None:
         assert "share.version=1: there is no such feature" in features(
             cluster, "upgrade", "--release-version", "4.3", fails=True
         )
+
+
+def test_the_lowest_levels_of_a_kafka_quorum_are_enough(tmp_path: Path) -> None:
+    """No directories, no eligible leader replicas, Fetch 13, group.version and transaction.version 0."""
+    lowest = MixedCluster(
+        tmp_path,
+        quorum="kafka",
+        features={"metadata.version": 7},
+        settings={"cluster.id": CLUSTER_ID},  # at this level, the controllers do not tell it
+        jars=str(FOLDERS[NEWEST]),
+    )
+    with lowest.running() as cluster:
+        assert "FinalizedVersionLevel: 3.3-IV3" in features(cluster, "describe")
+        create_topics(cluster)
+        values = write(cluster, "lowest")
+        assert read(cluster, "lowest", "classic") == sorted(values)
+        for topic in ASSIGNMENTS:
+            eventually(partial(stored, cluster, topic), lambda found: len(set(found.values())) == 1)
 
 
 def test_an_upgrade_waits_for_the_oldest_member(cluster: MixedCluster) -> None:

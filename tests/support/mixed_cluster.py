@@ -44,11 +44,16 @@ class MixedCluster:
         quorum: str,
         settings: Mapping[str, str] | None = None,
         release: str | None = None,
+        features: Mapping[str, int] | None = None,
         jars: str | None = KAFKA_JARS,
     ) -> None:
-        """`release` is that of Kafka whose feature levels the cluster begins with; `jars` is the Kafka to run."""
+        """`release` is that of Kafka whose feature levels the cluster begins with; `jars` is the Kafka to run.
+
+        `features` are levels for a quorum of Kafka: by default those of the release, without what we lack.
+        """
         self.directory = directory
         self.release = release
+        self._features = features or ({} if release in ("4.0", "4.1") else FEATURES_WE_LACK)
         self.jars = jars
         self.quorum = quorum
         self.settings = {**FAST_FAILOVER, **(settings or {})}
@@ -78,7 +83,7 @@ class MixedCluster:
             self.directory / f"kafka-{node_id}",
             node_id=node_id,
             settings=self.settings,
-            features={} if self.release in ("4.0", "4.1") else FEATURES_WE_LACK,
+            features=self._features,
             java_options=SMALL_JAVA,
             jars=self.jars,
         )
