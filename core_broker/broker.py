@@ -9,6 +9,7 @@ from typing import Final
 
 from core_broker.cluster.controller.controller import Controller, LeaderRebalance
 from core_broker.cluster.controller_channel import ControllerChannel
+from core_broker.cluster.controller_registration import ControllerRegistration
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
@@ -125,7 +126,9 @@ async def start(
     metadata.start()
     stack.push_async_callback(metadata.close)
     server.start_controller(parts.services)
-    await stack.enter_async_context(_running(metadata.watch(), parts.controller.run(), parts.membership.run()))
+    await stack.enter_async_context(
+        _running(metadata.watch(), parts.controller.run(), parts.membership.run(), parts.controller_registration.run())
+    )
     if settings.is_broker:
         await _start_broker(parts, stack)
 
@@ -160,6 +163,12 @@ class _Parts:
             else None,
         )
         self.membership = QuorumMembership(metadata, self.channel, settings=settings)
+        self.controller_registration = ControllerRegistration(
+            metadata,
+            self.channel,
+            settings=settings,
+            endpoints=AdvertisedEndpoints.of(server.controller_listeners, settings),
+        )
         self.registration = BrokerRegistration(
             self.channel,
             settings=settings,

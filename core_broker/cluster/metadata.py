@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from core_broker.cluster.carried_records import CarriedKey, carried
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored import metadata as stored
 
@@ -58,6 +59,20 @@ class BrokerImage(msgspec.Struct, frozen=True):
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
 
 
+class ControllerImage(msgspec.Struct, frozen=True):
+    """A registered controller, which may or may not be a voter of the quorum (KIP-919)."""
+
+    controller_id: int
+    incarnation_id: bytes
+    endpoints: tuple[EndpointImage, ...]
+    features: tuple[tuple[str, int, int], ...] = ()
+    """The features the controller supports: name, lowest and highest level."""
+
+    def endpoint(self, listener: str) -> EndpointImage | None:
+        """The endpoint of a listener, if the controller has that listener."""
+        return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
+
+
 class PartitionImage(msgspec.Struct, frozen=True):
     """The replicas and the leader of a partition."""
 
@@ -92,11 +107,14 @@ class MetadataImage(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     """Leader epoch of that record."""
     brokers: dict[int, BrokerImage] = {}
+    controllers: dict[int, ControllerImage] = {}
     topics: dict[str, TopicImage] = {}
     topics_by_id: dict[bytes, TopicImage] = {}
     configs: dict[ConfigResource, dict[str, str]] = {}
     features: dict[str, int] = {}
     next_producer_id: int = 0
+    carried: dict[CarriedKey, Message] = {}
+    """Records that only other kinds of controllers use."""
 
     def config_of(self, resource_type: int, name: str) -> Mapping[str, str]:
         """The configs set for a resource; empty if there are none."""
@@ -118,6 +136,8 @@ class MetadataDraft:
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
         self._brokers: dict[int, BrokerImage] | None = None
+        self._controllers = image.controllers
+        self._carried = image.carried
         self._topics: dict[str, TopicImage] | None = None
         self._by_id: dict[bytes, TopicImage] = image.topics_by_id
         self._own_topics: set[bytes] = set()
@@ -132,7 +152,7 @@ class MetadataDraft:
             self.apply(record)
 
     def apply(self, record: Message) -> None:
-        """Apply one record; kinds that this broker has no state for are skipped."""
+        """Apply one record; kinds that say nothing about the state are skipped."""
         match record:
             case (
                 stored.TopicRecord()
@@ -158,6 +178,8 @@ class MetadataDraft:
                     log_dirs=tuple(record.log_dirs),
                     features=tuple((f.name, f.min_supported_version, f.max_supported_version) for f in record.features),
                 )
+            case stored.RegisterControllerRecord():
+                self._controllers = {**self._controllers, record.controller_id: _controller(record)}
             case stored.UnregisterBrokerRecord():
                 self._brokers_draft().pop(record.broker_id, None)
             case stored.BrokerRegistrationChangeRecord():
@@ -169,7 +191,7 @@ class MetadataDraft:
             case stored.ProducerIdsRecord():
                 self._next_producer_id = record.next_producer_id
             case _:
-                pass
+                self._carry(record)
 
     def finish(self, *, offset: int, epoch: int) -> MetadataImage:
         """The image; the draft must not be used afterwards."""
@@ -179,11 +201,13 @@ class MetadataDraft:
             offset=offset,
             epoch=epoch,
             brokers=image.brokers if self._brokers is None else self._brokers,
+            controllers=self._controllers,
             topics=image.topics if self._topics is None else self._topics,
             topics_by_id=self._by_id,
             configs=image.configs if self._configs is None else self._configs,
             features=image.features if self._features is None else self._features,
             next_producer_id=self._next_producer_id,
+            carried=self._carried,
         )
 
     # -- topics --
@@ -285,6 +309,18 @@ class MetadataDraft:
             changes["log_dirs"] = tuple(record.log_dirs)
         self._set_broker(record.broker_id, **changes)
 
+    def _carry(self, record: Message) -> None:
+        entry = carried(record)
+        if entry is None:
+            return
+        key, kept = entry
+        if self._carried is self._image.carried:
+            self._carried = dict(self._carried)
+        if kept is None:
+            self._carried.pop(key, None)
+        else:
+            self._carried[key] = kept
+
     def _configs_draft(self) -> dict[ConfigResource, dict[str, str]]:
         if self._configs is None:
             self._configs = dict(self._image.configs)
@@ -311,6 +347,15 @@ class MetadataDraft:
             self._features[record.name] = record.feature_level
         else:
             self._features.pop(record.name, None)
+
+
+def _controller(record: stored.RegisterControllerRecord) -> ControllerImage:
+    return ControllerImage(
+        controller_id=record.controller_id,
+        incarnation_id=record.incarnation_id,
+        endpoints=tuple(EndpointImage(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
+        features=tuple((f.name, f.min_supported_version, f.max_supported_version) for f in record.features),
+    )
 
 
 def apply_change(old: PartitionImage, record: stored.PartitionChangeRecord) -> PartitionImage:

@@ -76,6 +76,21 @@ def records_of(image: MetadataImage) -> Iterator[Message]:
             in_controlled_shutdown=broker.in_controlled_shutdown,
             log_dirs=list(broker.log_dirs),
         )
+    for controller in image.controllers.values():
+        yield stored.RegisterControllerRecord(
+            controller_id=controller.controller_id,
+            incarnation_id=controller.incarnation_id,
+            end_points=[
+                stored.ControllerEndpoint(
+                    name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol
+                )
+                for e in controller.endpoints
+            ],
+            features=[
+                stored.ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, low, high in controller.features
+            ],
+        )
     for topic in image.topics.values():
         yield stored.TopicRecord(name=topic.name, topic_id=topic.topic_id)
         for index, partition in topic.partitions.items():
@@ -85,6 +100,7 @@ def records_of(image: MetadataImage) -> Iterator[Message]:
             yield stored.ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
     if image.next_producer_id:
         yield stored.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+    yield from image.carried.values()
 
 
 def partition_record(topic_id: bytes, index: int, partition: PartitionImage) -> stored.PartitionRecord:

@@ -26,6 +26,7 @@ from core_broker.cluster.metadata_log import (
     QuorumStateFile,
 )
 from core_broker.cluster.metadata_records import decode_record, encode_record, records_of
+from core_broker.cluster.metadata_transaction import MetadataTransaction
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers
 from core_broker.protocol.fields import Message
@@ -125,6 +126,7 @@ class MetadataQuorum:
         self._listeners: list[MetadataListener] = []
         self._proposals: deque[_Proposal] = deque()
         self._pending_image: MetadataImage | None = None
+        self._transaction = MetadataTransaction()
         self._leader_waiters: list[asyncio.Future[None]] = []
         self._is_busy = False
         self._is_starting = False
@@ -187,6 +189,11 @@ class MetadataQuorum:
     def has_failed(self) -> bool:
         """Whether the log cannot be read or written any more, so that the image stays as it is."""
         return self._failure is not None
+
+    @property
+    def has_open_transaction(self) -> bool:
+        """Whether a controller began a metadata transaction and did not end it."""
+        return self._transaction.is_open
 
     @property
     def pending_image(self) -> MetadataImage:
@@ -403,10 +410,12 @@ class MetadataQuorum:
             proposed.add_done_callback(_ignore_result)
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata change was not committed in time") from None
 
-    async def change_voters(self, change: Callable[[RaftNode[bytes], float], int]) -> None:
-        """Append other voters (the node's add_voter, remove_voter or update_voter) and wait for the commit."""
+    async def change_voters(self, change: Callable[[RaftNode[bytes], float], int], *, wait: bool = True) -> None:
+        """Append other voters (the node's add_voter, remove_voter or update_voter), and wait for the commit or not."""
         offset: list[int] = []
         self._run(lambda now: offset.append(change(self.node, now)))
+        if not wait:
+            return
         try:
             async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
                 while self.image.offset < offset[0]:
@@ -626,6 +635,7 @@ class MetadataQuorum:
             proposal = self._proposals[0] if self._proposals else None
             if proposal is not None and proposal.first_offset == self.image.offset + 1:
                 self._proposals.popleft()
+                self._transaction.take(proposal.records)
                 self._publish(proposal.image, proposal.records, proposal.committed)
             else:
                 end = high_watermark if proposal is None else min(high_watermark, proposal.first_offset)
@@ -644,7 +654,7 @@ class MetadataQuorum:
                 raise MetadataLostError(
                     f"{self.directory}: records {header.base_offset} to {header.last_offset} cannot be read: {error}"
                 ) from error
-            messages = [message for message in decoded if message is not None]
+            messages = self._transaction.take(message for message in decoded if message is not None)
             draft = MetadataDraft(self.image)
             draft.replay(messages)
             self._publish(draft.finish(offset=header.last_offset, epoch=header.leader_epoch), messages)
@@ -671,6 +681,7 @@ class MetadataQuorum:
     def _on_snapshot_installed(self) -> None:
         """Take the state of a snapshot: as if its records had followed, after the removal of what it lacks."""
         before, after = self.image, self.log.image
+        self._transaction = MetadataTransaction()
         removed = [
             stored.RemoveTopicRecord(topic_id=topic_id)
             for topic_id in before.topics_by_id
@@ -689,6 +700,8 @@ class MetadataQuorum:
 
     def _snapshot_now(self) -> None:
         """Write a snapshot at start or stop: the next start has less to replay, and a second copy of the state."""
+        if self._transaction.is_open:
+            return
         voters = self.log.voters_at(self.image.offset)
         now = self._clock.now_ms()
         written = snapshots.write_snapshot(self.directory, self.image, voters=voters, timestamp_ms=now)
@@ -711,7 +724,8 @@ class MetadataQuorum:
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
             self._snapshot_timer = None
-        if self._snapshot_task is not None or not self._bytes_since_snapshot or self._is_starting:
+        is_needed = self._bytes_since_snapshot and not self._transaction.is_open
+        if self._snapshot_task is not None or not is_needed or self._is_starting:
             return
         self._bytes_in_snapshot = self.log.data_bytes
         write = partial(

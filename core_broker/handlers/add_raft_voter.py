@@ -1,7 +1,10 @@
 """AddRaftVoter, key 80, versions 0-1: an observer that has caught up becomes a voter of the quorum (KIP-853).
 
 Supported: one change of the voters at a time; the response follows the commit.
-Ignored: `timeout_ms`: a change takes as long as the quorum needs, at most 30 seconds. `ack_when_committed` (1): always.
+Ignored: `timeout_ms`: a change takes as long as the quorum needs, at most 30 seconds.
+
+Versions: 1 ack_when_committed: a controller of Apache Kafka that joins by itself does not fetch before the response, so
+it does not wait for the commit, which may need its fetch (KIP-1186).
 """
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -15,7 +18,8 @@ async def handle(request: AddRaftVoterRequest, context: RequestContext) -> AddRa
     check_cluster_id(request.cluster_id, context)
     endpoints = tuple((item.name, Endpoint(item.host, item.port)) for item in request.listeners)
     voter = Voter(ReplicaKey(request.voter_id, request.voter_directory_id), endpoints)
-    await context.services.metadata.change_voters(lambda node, now: node.add_voter(voter, now))
+    quorum = context.services.metadata
+    await quorum.change_voters(lambda node, now: node.add_voter(voter, now), wait=request.ack_when_committed)
     return AddRaftVoterResponse(error_message=None)
 
 

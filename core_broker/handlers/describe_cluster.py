@@ -18,6 +18,7 @@ from core_broker.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from core_broker.raft.voters import Endpoint
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
@@ -58,10 +59,15 @@ def _endpoint_type_error(wanted: int, served: int) -> BrokerError | None:
 
 
 def _controllers(context: RequestContext) -> Iterator[DescribeClusterBroker]:
-    for voter in context.services.metadata.voters:
-        endpoint = voter.endpoint(context.listener_name)
+    """The registered controllers, and voters that have not registered yet."""
+    quorum = context.services.metadata
+    nodes = {voter.key.id: voter.endpoint(context.listener_name) for voter in quorum.voters}
+    for controller in quorum.image.controllers.values():
+        registered = controller.endpoint(context.listener_name)
+        nodes[controller.controller_id] = None if registered is None else Endpoint(registered.host, registered.port)
+    for node_id, endpoint in sorted(nodes.items()):
         if endpoint is not None:
-            yield DescribeClusterBroker(voter.key.id, endpoint.host, endpoint.port, None)
+            yield DescribeClusterBroker(node_id, endpoint.host, endpoint.port, None)
 
 
 def _brokers(request: DescribeClusterRequest, context: RequestContext) -> Iterator[DescribeClusterBroker]:

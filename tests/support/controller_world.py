@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from core_broker.cluster.controller.activation import bootstrap_records
 from core_broker.cluster.controller.elections import plan_config_effects, plan_fencing, plan_unfencing
 from core_broker.cluster.controller.registrations import plan_registration
 from core_broker.cluster.controller.topics import NewTopic, TopicPlanner
@@ -33,6 +34,7 @@ class ControllerWorld:
         self.settings = BrokerSettings(**settings)  # type: ignore[arg-type] # settings by name
         self.image = MetadataImage(cluster_id=CLUSTER_ID)
         self._incarnations = 0
+        self.apply(bootstrap_records(self.image, self.settings))
 
     @property
     def next_offset(self) -> int:

@@ -12,9 +12,9 @@ import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import BrokerCluster
 
-JARS: Final = os.environ.get("CAUDAL_KAFKA_TOOLS")
+JARS: Final = os.environ.get("CAUDAL_KAFKA_TOOLS", os.environ.get("KAFKA_JARS"))
 RUN_TIMEOUT_S: Final = 120
-_JAVA: Final = ("java", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*")
+_JAVA: Final = ("java", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{JARS}/*")
 
 needs_tools: Final = [
     pytest.mark.skipif(JARS is None, reason="CAUDAL_KAFKA_TOOLS names no folder of jars: see `make test-java`"),

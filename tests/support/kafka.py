@@ -50,14 +50,17 @@ class KafkaNode(BrokerProcess):
         roles: str = "broker,controller",
         cluster_id: str = CLUSTER_ID,
         features: Mapping[str, int] | None = None,
+        format_options: Sequence[str] = (),
         java_options: Sequence[str] = ("-Xmx700m",),
         jars: str | None = KAFKA_JARS,
     ) -> None:
+        """`format_options` go to `kafka-storage format`: who votes first, where that is not in the settings."""
         super().__init__(directory, settings=settings)
         self.node_id = node_id
         self.cluster_id = cluster_id
         self._roles = roles
         self._features = features or {}
+        self._format_options = format_options
         self._java = ["java", *java_options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", f"{jars}/*"]
         self._port = free_port()
         self.controller_port = free_port()
@@ -76,7 +79,7 @@ class KafkaNode(BrokerProcess):
         if not (self.data / "meta.properties").exists():
             tool = [*self._java, "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(properties)]
             levels = [word for name, level in self._features.items() for word in ("--feature", f"{name}={level}")]
-            subprocess.run([*tool, *levels], check=True, capture_output=True)
+            subprocess.run([*tool, *levels, *self._format_options], check=True, capture_output=True)
         return [*self._java, "kafka.Kafka", str(properties)]
 
     def _properties(self) -> dict[str, str]:
@@ -95,15 +98,19 @@ class KafkaNode(BrokerProcess):
             **ours,
         }
 
+    @property
+    def _listens_at(self) -> int:
+        return self.controller_port if self._roles == "controller" else self._port
+
     @override
     def _wait_until_ready(self, said: Path, position: int, deadline: float) -> str:
         while time.monotonic() < deadline + READY_TIMEOUT_S:
             try:
-                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+                socket.create_connection(("127.0.0.1", self._listens_at), timeout=1).close()
             except OSError:
                 time.sleep(0.05)
             else:
-                return f"127.0.0.1:{self._port}"
+                return f"127.0.0.1:{self._listens_at}"
             if not self.is_running:
                 break
         self.kill()

@@ -6,7 +6,9 @@ from enum import IntEnum
 from typing import Final
 
 from core_broker.cluster.controller.topic_rules import check_topic_name
+from core_broker.cluster.controller.transitions import MIN_ISR
 from core_broker.cluster.effective_settings import EVERY_BROKER, broker_settings
+from core_broker.cluster.features import ELR_FEATURE
 from core_broker.cluster.metadata import ConfigResource, MetadataImage, ResourceType
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.stored.metadata import ConfigRecord
@@ -95,10 +97,22 @@ def _records(
     old = image.config_of(*resource)
     changed = {key: value for key, value in new.items() if old.get(key) != value}
     removed = dict.fromkeys(key for key in old if key not in new)
+    if resource[0] == ResourceType.BROKER and image.features.get(ELR_FEATURE, 0):
+        _check_min_isr(resource[1], {**changed, **removed})
     return [
         ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=key, value=value)
         for key, value in {**changed, **removed}.items()
     ]
+
+
+def _check_min_isr(broker: str, changes: Mapping[str, str | None]) -> None:
+    """Eligible leader replicas need one `min.insync.replicas` for the whole cluster, on record (KIP-966)."""
+    if MIN_ISR not in changes:
+        return
+    if broker != EVERY_BROKER:
+        raise _invalid(f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.")
+    if changes[MIN_ISR] is None:
+        raise _invalid(f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.")
 
 
 def _apply(new: dict[str, str], change: ConfigChange, resource: ConfigResource, broker: BrokerSettings) -> None:

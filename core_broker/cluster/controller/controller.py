@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
+from core_broker.cluster.controller.activation import plan_activation
 from core_broker.cluster.controller.configs import ConfigChange, plan_increment, plan_replacement
 from core_broker.cluster.controller.elections import (
     leads_partitions,
@@ -30,6 +31,7 @@ from core_broker.cluster.controller.reassignments import Reassigner
 from core_broker.cluster.controller.registrations import (
     Registration,
     check_broker_epoch,
+    plan_controller_registration,
     plan_registration,
     plan_unregistration,
 )
@@ -56,6 +58,7 @@ from core_broker.protocol.messages.assign_replicas_to_dirs import (
 )
 from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest
+from core_broker.protocol.messages.controller_registration import ControllerRegistrationRequest
 from core_broker.protocol.stored import metadata as stored
 from core_broker.service.clock import Clock
 from core_broker.service.settings import LONG_MAX
@@ -172,6 +175,11 @@ class Controller:
                 self._sessions.touch(broker.broker_id, broker.epoch, now)
             if broker.in_controlled_shutdown:
                 self._sessions.begin_shutdown(broker.broker_id, self._quorum.end_offset - 1)
+        has_open_transaction = self._quorum.has_open_transaction
+        for batch in plan_activation(
+            self._quorum.pending_image, self._settings, has_open_transaction=has_open_transaction
+        ):
+            self._propose(batch)
 
     def _pending(self) -> MetadataImage:
         """The image that a change is planned against; nothing may be awaited from here to `_commit`."""
@@ -182,9 +190,7 @@ class Controller:
     async def _commit(self, records: Sequence[Message]) -> None:
         """Propose records and wait until they are committed; with none, until all that was proposed before is."""
         if records:
-            elected = _elected(records, self._quorum.pending_image)
-            self._newest = self._quorum.propose(records)
-            self._newest.add_done_callback(lambda committed: self._count(committed, elected))
+            self._propose(records)
         newest = self._newest
         if newest is None or newest.done():
             return
@@ -193,6 +199,11 @@ class Controller:
         if not newest.done():
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the change was not committed in time")
         newest.result()
+
+    def _propose(self, records: Sequence[Message]) -> None:
+        elected = _elected(records, self._quorum.pending_image)
+        self._newest = self._quorum.propose(records)
+        self._newest.add_done_callback(lambda committed: self._count(committed, elected))
 
     def _count(self, committed: asyncio.Future[int], elected: Sequence[stored.PartitionChangeRecord]) -> None:
         """Count elections, unless they were not committed. That marks the error as seen: its caller may be gone."""
@@ -319,6 +330,11 @@ class Controller:
         self._sessions.remove(broker_id)
         await self._commit(records)
         log.info("broker unregistered", extra={"broker_id": broker_id})
+
+    async def register_controller(self, request: ControllerRegistrationRequest) -> None:
+        """Register a controller, active or not. Raises BrokerError."""
+        await self._commit(plan_controller_registration(request, self._pending()))
+        log.info("controller registered", extra={"controller_id": request.controller_id})
 
     # -- partitions --
 
@@ -494,7 +510,9 @@ class Controller:
 
     async def update_features(self, levels: Mapping[str, int], *, validate_only: bool = False) -> None:
         """Finalise features at levels, all or none; 0 removes a feature. Raises BrokerError."""
-        records = plan_feature_updates(levels, self._pending(), kraft_version=self._quorum.kraft_version)
+        records = plan_feature_updates(
+            levels, self._pending(), self._settings, kraft_version=self._quorum.kraft_version
+        )
         if not validate_only:
             await self._commit(records)
 

@@ -152,6 +152,24 @@ def plan_config_effects(
     return _changes(affected, TopicRules(after, settings), lambda _: Wish())
 
 
+def plan_start_of_elr(image: MetadataImage, settings: BrokerSettings) -> list[Message]:
+    """Give the cluster one `min.insync.replicas` when the feature is switched on.
+
+    Eligible replicas are only safe if every controller and every leader counts with the same number, so it is written
+    to the log, and no broker may have one of its own.
+    """
+    resources = {name: config for (kind, name), config in image.configs.items() if kind == ResourceType.BROKER}
+    values: dict[str, str | None] = {
+        name: None for name, config in resources.items() if name != EVERY_BROKER and MIN_ISR in config
+    }
+    if MIN_ISR not in resources.get(EVERY_BROKER, {}):
+        values[EVERY_BROKER] = str(settings.min_insync_replicas)
+    return [
+        stored.ConfigRecord(resource_type=ResourceType.BROKER, resource_name=name, name=MIN_ISR, value=value)
+        for name, value in values.items()
+    ]
+
+
 def plan_end_of_elr(image: MetadataImage) -> list[Message]:
     """Clear the eligible replicas when the feature is switched off; an empty ISR gets them back as members."""
     records: list[Message] = [

@@ -1,8 +1,8 @@
-"""Plans changes of feature levels (KIP-584): every registered broker must support the new ones."""
+"""Plans changes of feature levels (KIP-584): every registered broker and controller must support the new ones."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from core_broker.cluster.controller.elections import plan_end_of_elr
+from core_broker.cluster.controller.elections import plan_end_of_elr, plan_start_of_elr
 from core_broker.cluster.features import (
     ELR_FEATURE,
     KRAFT_VERSION,
@@ -15,9 +15,12 @@ from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored.metadata import FeatureLevelRecord
+from core_broker.settings import BrokerSettings
 
 
-def plan_feature_updates(levels: Mapping[str, int], image: MetadataImage, *, kraft_version: int) -> list[Message]:
+def plan_feature_updates(
+    levels: Mapping[str, int], image: MetadataImage, settings: BrokerSettings, *, kraft_version: int
+) -> list[Message]:
     """Finalise features at levels, all or none; 0 removes a feature. Raises BrokerError."""
     current = {**image.features, KRAFT_VERSION: kraft_version}
     changed = {name: level for name, level in levels.items() if current.get(name, 0) != level}
@@ -27,14 +30,15 @@ def plan_feature_updates(levels: Mapping[str, int], image: MetadataImage, *, kra
         _check_metadata_version(name, level, proposed)
     if METADATA_VERSION in changed:
         _check_records(changed[METADATA_VERSION], image)
-    ending = plan_end_of_elr(image) if changed.get(ELR_FEATURE, 1) == 0 else []
+    effects: list[Message] = []
+    if ELR_FEATURE in changed:
+        effects = plan_start_of_elr(image, settings) if changed[ELR_FEATURE] else plan_end_of_elr(image)
     # metadata.version comes first: it decides how the records after it are written.
     names = sorted(changed, key=lambda name: (name != METADATA_VERSION, name))
-    return [*(FeatureLevelRecord(name=name, feature_level=changed[name]) for name in names), *ending]
+    return [*(FeatureLevelRecord(name=name, feature_level=changed[name]) for name in names), *effects]
 
 
 def _check_support(name: str, level: int, image: MetadataImage, kraft_version: int) -> None:
-    """Fenced brokers count, too: they could not return. One that never will must be unregistered first."""
     if name == KRAFT_VERSION:
         raise _invalid(f"{name}={level}: the level is {kraft_version} since the quorum was formed, and cannot change")
     if name not in SUPPORTED_FEATURES:
@@ -43,12 +47,23 @@ def _check_support(name: str, level: int, image: MetadataImage, kraft_version: i
     low, high = SUPPORTED_FEATURES[name]
     if not low <= level <= high:
         raise _invalid(f"{name}={level}: this broker supports levels {low} to {high}")
-    for broker in image.brokers.values():
-        ranges = {feature: (low, high) for feature, low, high in broker.features}
+    for node, features in _registered(image):
+        ranges = {feature: (low, high) for feature, low, high in features}
         low, high = ranges.get(name, (0, 0))
         if not low <= level <= high:
             supported = f"supports levels {low} to {high}" if name in ranges else "does not support this feature"
-            raise _invalid(f"{name}={level}: broker {broker.broker_id} {supported}")
+            raise _invalid(f"{name}={level}: {node} {supported}")
+
+
+def _registered(image: MetadataImage) -> Iterator[tuple[str, tuple[tuple[str, int, int], ...]]]:
+    """The nodes with their features. Fenced brokers count, too: they could not return, unless unregistered first.
+
+    A controller that is gone counts until another one registers with its id: Kafka has no way to unregister it either.
+    """
+    for broker in image.brokers.values():
+        yield f"broker {broker.broker_id}", broker.features
+    for controller in image.controllers.values():
+        yield f"controller {controller.controller_id}", controller.features
 
 
 def _check_metadata_version(name: str, level: int, proposed: Mapping[str, int]) -> None:

@@ -1,17 +1,22 @@
-"""Plans the registration of brokers: checks a request as Kafka does, and returns the records that carry it out."""
+"""Plans the registration of nodes: checks a request as Kafka does, and returns the records that carry it out."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from core_broker.cluster.controller.elections import plan_removal
-from core_broker.cluster.features import ELR_FEATURE, METADATA_VERSION, initial_features
+from core_broker.cluster.features import ELR_FEATURE, METADATA_VERSION
 from core_broker.cluster.metadata import BrokerImage, MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
-from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest
+from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener
+from core_broker.protocol.messages.controller_registration import ControllerRegistrationRequest
+from core_broker.protocol.messages.controller_registration import Listener as ControllerListener
 from core_broker.protocol.stored import metadata as stored
 from core_broker.settings import BrokerSettings
 
+CONTROLLERS_SINCE: Final = 15
+"""The metadata.version from which controllers register, too (KIP-919)."""
 _DIRECTORIES_SINCE: Final = 17
 """The metadata.version from which a broker names its log directories."""
 _RESERVED_DIRECTORIES: Final = 100
@@ -36,24 +41,53 @@ def plan_registration(
     has_session: bool,
 ) -> Registration:
     """Register a broker; `has_session` says whether its previous incarnation is alive. Raises BrokerError."""
-    initial = {} if METADATA_VERSION in image.features else initial_features(settings.initial_release_version)
-    first = [stored.FeatureLevelRecord(name=name, feature_level=level) for name, level in initial.items()]
-    features = {**image.features, **initial}
+    features = image.features
     existing = image.brokers.get(request.broker_id)
     _check_identity(request, image.cluster_id, existing, has_session=has_session)
     if features.get(METADATA_VERSION, 0) >= _DIRECTORIES_SINCE:
         _check_directories(request, image)
-    _check_listeners(request)
+    _check_listeners(request.listeners)
     _check_features(request, features)
     if existing is not None and existing.incarnation_id == request.incarnation_id:
         return Registration(existing.epoch, [_record(request, existing.epoch, existing)], is_clean=True)
     # The epoch is the offset of the record, so it is higher than that of every earlier incarnation.
-    epoch = next_offset + len(first)
+    epoch = next_offset
     is_clean = existing is not None and request.previous_broker_epoch == existing.epoch
     removal = plan_removal(
         request.broker_id, image, settings, is_unclean=not is_clean and features.get(ELR_FEATURE, 0) > 0
     )
-    return Registration(epoch, [*first, _record(request, epoch, None), *removal], is_clean=is_clean)
+    return Registration(epoch, [_record(request, epoch, None), *removal], is_clean=is_clean)
+
+
+def plan_controller_registration(request: ControllerRegistrationRequest, image: MetadataImage) -> list[Message]:
+    """Register a controller, or change its details. Raises BrokerError."""
+    level = image.features.get(METADATA_VERSION, 0)
+    if level < CONTROLLERS_SINCE:
+        text = f"Controllers can register from metadata.version {CONTROLLERS_SINCE} on; it is {level}."
+        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, text)
+    _check_listeners(request.listeners)
+    endpoints = [
+        stored.ControllerEndpoint(
+            name=item.name, host=item.host, port=item.port, security_protocol=item.security_protocol
+        )
+        for item in request.listeners
+    ]
+    features = [
+        stored.ControllerFeature(
+            name=item.name,
+            min_supported_version=item.min_supported_version,
+            max_supported_version=item.max_supported_version,
+        )
+        for item in request.features
+    ]
+    return [
+        stored.RegisterControllerRecord(
+            controller_id=request.controller_id,
+            incarnation_id=request.incarnation_id,
+            end_points=endpoints,
+            features=features,
+        )
+    ]
 
 
 def plan_unregistration(broker_id: int, image: MetadataImage, settings: BrokerSettings) -> list[Message]:
@@ -119,11 +153,11 @@ def _check_directories(request: BrokerRegistrationRequest, image: MetadataImage)
             raise _invalid(f"Broker {owners[directory]} is already registered with directory {directory.hex()}")
 
 
-def _check_listeners(request: BrokerRegistrationRequest) -> None:
-    names = [listener.name for listener in request.listeners]
+def _check_listeners(listeners: Sequence[Listener] | Sequence[ControllerListener]) -> None:
+    names = [listener.name for listener in listeners]
     if not all(names) or len(set(names)) != len(names):
         raise _invalid(f"The names of listeners must be unique and not empty: {names}")
-    for listener in request.listeners:
+    for listener in listeners:
         if listener.security_protocol not in _SECURITY_PROTOCOLS:
             raise _invalid(f"Unknown security protocol {listener.security_protocol} in listener {listener.name}")
 

@@ -76,6 +76,17 @@ class ConfigRecord(Message):
     value: Annotated[str | None, NullableSince()] = ""
 
 
+@message(10, versions=(0, 0), flexible_since=0)
+class DelegationTokenRecord(Message):
+    owner: str = ""
+    requester: str = ""
+    renewers: list[str] = []
+    issue_timestamp: Int64 = 0
+    max_timestamp: Int64 = 0
+    expiration_timestamp: Int64 = 0
+    token_id: str = ""
+
+
 @message(24, versions=(0, 0), flexible_since=0)
 class EndTransactionRecord(Message):
     """`EndTransactionRecord`, as Kafka stores it."""
@@ -190,6 +201,11 @@ class RegisterControllerRecord(Message):
 @message(19, versions=(0, 0), flexible_since=0)
 class RemoveAccessControlEntryRecord(Message):
     id: Uuid = ZERO_UUID
+
+
+@message(26, versions=(0, 0), flexible_since=0)
+class RemoveDelegationTokenRecord(Message):
+    token_id: str = ""
 
 
 @message(9, versions=(0, 0), flexible_since=0)

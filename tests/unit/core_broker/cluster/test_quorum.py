@@ -18,7 +18,9 @@ from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.records import Record, build_batch, control_type, parse_batches, read_records
 from core_broker.protocol.stored.control import LeaderChangeMessage
 from core_broker.protocol.stored.metadata import (
+    BeginTransactionRecord,
     ConfigRecord,
+    EndTransactionRecord,
     FeatureLevelRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
@@ -340,3 +342,15 @@ async def test_a_record_from_an_unknown_future_version_stops_the_start_and_is_na
     quorum.log.log.append(future, leader_epoch=1, origin=Origin.COORDINATOR)
     with pytest.raises(MetadataLostError, match="records 3 to 3 cannot be read: TopicRecord has version 99"):
         make(tmp_path).start()
+
+
+async def test_a_start_in_the_middle_of_a_transaction_waits_for_its_end(tmp_path: Path) -> None:
+    quorum = started(tmp_path)
+    await quorum.append([BeginTransactionRecord("t"), topic(1)])
+    again = await restarted(quorum)
+    assert (again.image.topics, again.has_open_transaction) == ({}, True)
+    assert list_snapshots(again.directory) == [], "a snapshot would lack what the transaction holds back"
+    await again.append([EndTransactionRecord()])
+    crashed = started(tmp_path)
+    assert (list(crashed.image.topics), crashed.has_open_transaction) == (["topic-1"], False)
+    await crashed.close()

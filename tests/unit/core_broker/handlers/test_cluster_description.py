@@ -3,6 +3,8 @@
 import pytest
 
 from core_broker.errors import ErrorCode
+from core_broker.handlers import describe_cluster
+from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import (
     alter_partition_reassignments as alter,
 )
@@ -19,7 +21,7 @@ from core_broker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
-from core_broker.protocol.stored.metadata import FenceBrokerRecord
+from core_broker.protocol.stored.metadata import ControllerEndpoint, FenceBrokerRecord, RegisterControllerRecord
 from tests.support.handler_world import HandlerWorld
 
 
@@ -54,6 +56,15 @@ async def test_endpoints_of_controllers_are_not_told_by_a_broker(
 ) -> None:
     request = DescribeClusterRequest(endpoint_type=endpoint_type)
     assert (await world.call(request, DescribeClusterResponse, 1)).error_code == code
+
+
+async def test_a_controller_describes_the_controllers_that_have_registered(world: HandlerWorld) -> None:
+    endpoints = [ControllerEndpoint("CONTROLLER", "there", 9093, 0), ControllerEndpoint("OTHER", "hidden", 1, 0)]
+    await world.quorum.append([RegisterControllerRecord(controller_id=7, end_points=endpoints)])
+    context = RequestContext(world.services, 60, 2, 1, "admin", "10.0.0.2", "CONTROLLER", "10.0.0.1")
+    response = describe_cluster.handle(DescribeClusterRequest(endpoint_type=2), context)
+    assert response.controller_id == world.quorum.node_id
+    assert [(node.broker_id, node.host, node.port) for node in response.brokers] == [(7, "there", 9093)]
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -87,9 +87,9 @@ async def test_a_broker_describes_itself(world: HandlerWorld) -> None:
 
 
 async def test_the_empty_broker_name_describes_what_was_set_for_all(world: HandlerWorld) -> None:
-    assert (await describe(world, ALL_BROKERS)).configs == []
+    assert [config.name for config in (await describe(world, ALL_BROKERS)).configs] == ["min.insync.replicas"]
     assert await change(world, ALL_BROKERS, "num.partitions", "8") == 0
-    (config,) = (await describe(world, ALL_BROKERS)).configs
+    (_, config) = (await describe(world, ALL_BROKERS)).configs
     assert (config.name, config.value, config.config_source) == ("num.partitions", "8", 3)
     assert (await described(world, THIS_BROKER, "num.partitions")).value == "8"
 
@@ -155,7 +155,7 @@ async def test_a_resource_that_is_changed_twice_is_left_alone(world: HandlerWorl
     request = incremental_alter_configs.IncrementalAlterConfigsRequest([one, one])
     response = await world.call(request, incremental_alter_configs.IncrementalAlterConfigsResponse, 1)
     assert [result.error_code for result in response.responses] == [ErrorCode.INVALID_REQUEST]
-    assert world.quorum.image.configs == {}
+    assert world.quorum.image.config_of(2, "t") == {}
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -175,7 +175,7 @@ async def test_alter_configs_only_validates_when_told_so(world: HandlerWorld) ->
     request = alter_configs.AlterConfigsRequest([good, bad], validate_only=True)
     results = (await world.call(request, alter_configs.AlterConfigsResponse, 2)).responses
     assert [result.error_code for result in results] == [0, ErrorCode.INVALID_REQUEST]
-    assert world.quorum.image.configs == {}
+    assert world.quorum.image.config_of(2, "t") == {}
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,13 @@ async def test_the_cluster_wide_minimum_of_replicas_in_sync_counts_for_topics_wi
     assert [(s.value, s.source) for s in config.synonyms] == [("3", 1), ("2", 3), ("1", 5)]
     (config,) = (await describe(world, ALL_BROKERS)).configs
     assert (config.name, config.value, config.config_source) == (key, "2", 3)
-    assert await change(world, ALL_BROKERS, key, None, operation=1) == 0
-    assert world.partition("t").log.settings.min_insync_replicas == 1
+
+
+async def test_while_elr_is_on_every_broker_has_the_same_minimum_of_replicas_in_sync(world: HandlerWorld) -> None:
+    key = "min.insync.replicas"
+    assert await change(world, THIS_BROKER, key, "2") == ErrorCode.INVALID_REQUEST
+    assert await change(world, ALL_BROKERS, key, None, operation=1) == ErrorCode.INVALID_REQUEST
+    assert await change(world, ALL_BROKERS, key, "2") == 0
 
 
 # -- listing -----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from core_broker.protocol.stored.metadata import PartitionChangeRecord
 from core_broker.settings import BrokerSettings, Listener
 
 TOPIC = (ResourceType.TOPIC, "t")
+CONFIGS_OF_A_NEW_CLUSTER = {(4, ""): {"min.insync.replicas": "1"}}
 SET = ConfigOperation.SET
 
 
@@ -71,7 +72,7 @@ async def test_a_registered_broker_is_live_under_its_endpoint(controller: Contro
 
 async def test_the_broker_epoch_is_the_offset_of_its_registration(controller: Controller) -> None:
     first = controller.image.brokers[1].epoch
-    assert first == 7  # after the three control records of the quorum and four features
+    assert first == 8  # after the three control records of the quorum, four features and min.insync.replicas
     second = await restart(controller)
     assert second == first + 2
     assert controller.image.brokers[1].epoch == second
@@ -262,7 +263,7 @@ async def test_an_internal_topic_cannot_grow(controller: Controller) -> None:
 async def test_a_deleted_topic_is_gone_and_its_name_free(controller: Controller) -> None:
     created = await create(controller, configs={"retention.ms": "1"})
     assert await controller.delete_topics([created.topic_id]) == [None]
-    assert (controller.image.topics, controller.image.configs) == ({}, {})
+    assert (controller.image.topics, controller.image.configs) == ({}, CONFIGS_OF_A_NEW_CLUSTER)
     assert (await create(controller)).topic_id != created.topic_id
 
 
@@ -367,7 +368,7 @@ async def test_a_bad_config_is_refused_with_a_message_that_names_it(
     assert outcome is not None
     assert outcome.code is code
     assert named in outcome.message
-    assert controller.image.configs == {}
+    assert controller.image.configs == CONFIGS_OF_A_NEW_CLUSTER
 
 
 async def test_a_key_that_is_changed_twice_in_one_request_is_refused(controller: Controller) -> None:
@@ -383,7 +384,7 @@ async def test_validation_only_changes_no_config(controller: Controller) -> None
     changes = [ConfigChange(key="retention.ms", value="1")]
     assert await controller.alter_configs([(TOPIC, changes)], validate_only=True) == [None]
     assert await controller.replace_configs([(TOPIC, {"retention.ms": "1"})], validate_only=True) == [None]
-    assert controller.image.configs == {}
+    assert controller.image.configs == CONFIGS_OF_A_NEW_CLUSTER
 
 
 async def test_a_brokers_own_value_goes_before_that_of_all_brokers(controller: Controller) -> None:

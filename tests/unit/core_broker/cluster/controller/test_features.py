@@ -4,6 +4,7 @@ from core_broker.cluster.controller.features import plan_feature_updates
 from core_broker.cluster.features import ELR_FEATURE
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.messages.broker_registration import Feature
+from core_broker.protocol.stored.metadata import ConfigRecord, ControllerFeature, RegisterControllerRecord
 from tests.support.controller_world import ControllerWorld
 
 NARROW = [
@@ -23,16 +24,29 @@ def world() -> ControllerWorld:
 
 def refusal(world: ControllerWorld, name: str, level: int) -> BrokerError:
     with pytest.raises(BrokerError) as refused:
-        plan_feature_updates({name: level}, world.image, kraft_version=1)
+        plan_feature_updates({name: level}, world.image, world.settings, kraft_version=1)
     assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
     return refused.value
 
 
 def test_a_level_must_be_supported_by_every_registered_broker_even_a_fenced_one(world: ControllerWorld) -> None:
-    assert plan_feature_updates({"transaction.version": 1}, world.image, kraft_version=1)
+    assert plan_feature_updates({"transaction.version": 1}, world.image, world.settings, kraft_version=1)
     world.register(2, features=NARROW)
     assert "broker 2 supports levels 2 to 2" in refusal(world, "transaction.version", 1).message
-    assert plan_feature_updates({"transaction.version": 2}, world.image, kraft_version=1) == []
+    assert plan_feature_updates({"transaction.version": 2}, world.image, world.settings, kraft_version=1) == []
+
+
+def test_a_level_must_be_supported_by_every_registered_controller(world: ControllerWorld) -> None:
+    narrow = [ControllerFeature("transaction.version", 2, 2)]
+    world.apply([RegisterControllerRecord(controller_id=9, features=narrow)])
+    assert "controller 9 supports levels 2 to 2" in refusal(world, "transaction.version", 1).message
+
+
+def test_switching_elr_on_gives_all_brokers_the_same_minimum_of_replicas_in_sync(world: ControllerWorld) -> None:
+    world.apply(plan_feature_updates({ELR_FEATURE: 0}, world.image, world.settings, kraft_version=1))
+    world.apply([ConfigRecord(4, "", "min.insync.replicas", None), ConfigRecord(4, "1", "min.insync.replicas", "2")])
+    world.apply(plan_feature_updates({ELR_FEATURE: 1}, world.image, world.settings, kraft_version=1))
+    assert world.image.configs == {(4, ""): {"min.insync.replicas": "1"}}
 
 
 def test_metadata_version_does_not_go_below_records_that_may_exist(world: ControllerWorld) -> None:
@@ -46,9 +60,11 @@ def test_an_unknown_level_is_refused(world: ControllerWorld, name: str, level: i
 
 @pytest.mark.parametrize("finalized", [0, 1])
 def test_kraft_version_stays_as_the_quorum_was_formed(world: ControllerWorld, finalized: int) -> None:
-    assert plan_feature_updates({"kraft.version": finalized}, world.image, kraft_version=finalized) == []
+    assert (
+        plan_feature_updates({"kraft.version": finalized}, world.image, world.settings, kraft_version=finalized) == []
+    )
     with pytest.raises(BrokerError) as refused:
-        plan_feature_updates({"kraft.version": 1 - finalized}, world.image, kraft_version=finalized)
+        plan_feature_updates({"kraft.version": 1 - finalized}, world.image, world.settings, kraft_version=finalized)
     assert f"the level is {finalized}" in refused.value.message
 
 
@@ -59,7 +75,7 @@ def test_switching_elr_off_makes_eligible_replicas_members_where_the_isr_is_empt
     assert (world.partition.isr, world.partition.elr) == ((1,), (2,))
     world.fence(1)
     assert (world.partition.isr, world.partition.elr) == ((), (1, 2))
-    world.apply(plan_feature_updates({ELR_FEATURE: 0}, world.image, kraft_version=1))
+    world.apply(plan_feature_updates({ELR_FEATURE: 0}, world.image, world.settings, kraft_version=1))
     assert (world.partition.isr, world.partition.elr, world.partition.last_known_elr) == ((1, 2), (), ())
     world.unfence(2)
     assert world.partition.leader_id == 2
@@ -89,7 +105,7 @@ def old() -> ControllerWorld:
 
 
 def update(world: ControllerWorld, levels: dict[str, int]) -> None:
-    world.apply(plan_feature_updates(levels, world.image, kraft_version=1))
+    world.apply(plan_feature_updates(levels, world.image, world.settings, kraft_version=1))
 
 
 def test_a_cluster_is_upgraded_release_by_release_as_its_oldest_member_allows(old: ControllerWorld) -> None:
@@ -105,7 +121,7 @@ def test_a_cluster_is_upgraded_release_by_release_as_its_oldest_member_allows(ol
 
 
 def test_a_feature_that_we_lack_may_be_asked_for_at_level_0_only(world: ControllerWorld) -> None:
-    assert plan_feature_updates({"share.version": 0}, world.image, kraft_version=1) == []
+    assert plan_feature_updates({"share.version": 0}, world.image, world.settings, kraft_version=1) == []
     assert (
         "share.version=1: there is no such feature; name those to change" in refusal(world, "share.version", 1).message
     )

@@ -1,9 +1,18 @@
 import pytest
 
 from core_broker.cluster.controller.elections import plan_controlled_shutdown
-from core_broker.cluster.controller.registrations import check_broker_epoch, plan_unregistration
+from core_broker.cluster.controller.registrations import (
+    check_broker_epoch,
+    plan_controller_registration,
+    plan_unregistration,
+)
+from core_broker.cluster.metadata import MetadataImage
+from core_broker.cluster.metadata_records import records_of
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.messages.broker_registration import Feature, Listener
+from core_broker.protocol.messages.controller_registration import ControllerRegistrationRequest
+from core_broker.protocol.messages.controller_registration import Feature as ControllerFeature
+from core_broker.protocol.messages.controller_registration import Listener as ControllerListener
 from core_broker.protocol.stored.metadata import RegisterBrokerRecord
 from tests.support.controller_world import ControllerWorld
 
@@ -33,7 +42,7 @@ def refusal(world: ControllerWorld, broker_id: int, **fields: object) -> ErrorCo
 def test_the_epoch_of_a_broker_is_the_offset_of_its_record() -> None:
     world = ControllerWorld()
     first = world.register(1)
-    assert first == 4  # after the four features of a new cluster
+    assert first == 5  # after the four features of a new cluster and its min.insync.replicas
     assert world.register(2) == first + 1
     assert world.image.brokers[2].epoch == first + 1
     assert world.image.features["eligible.leader.replicas.version"] == 1
@@ -155,3 +164,45 @@ def test_the_record_has_what_the_broker_announced(world: ControllerWorld) -> Non
     broker = world.broker(3)
     assert (broker.rack, broker.log_dirs, broker.endpoints[0].listener) == ("r", (b"\x03" * 16,), "PLAINTEXT")
     assert RegisterBrokerRecord.VERSIONS == (0, 4)
+
+
+# -- controllers -------------------------------------------------------------------------------------------------------
+
+
+def controller(**fields: object) -> ControllerRegistrationRequest:
+    values: dict[str, object] = {
+        "controller_id": 7,
+        "incarnation_id": b"i" * 16,
+        "listeners": [ControllerListener("CONTROLLER", "here", 9093, 1)],
+        "features": [ControllerFeature("metadata.version", 7, 30)],
+        **fields,
+    }
+    return ControllerRegistrationRequest(**values)  # type: ignore[arg-type] # fields by name
+
+
+def test_a_controller_is_registered_with_its_listeners_and_features(world: ControllerWorld) -> None:
+    world.apply(plan_controller_registration(controller(), world.image))
+    registered = world.image.controllers[7]
+    assert (registered.incarnation_id, registered.features) == (b"i" * 16, (("metadata.version", 7, 30),))
+    endpoint = registered.endpoint("CONTROLLER")
+    assert endpoint is not None
+    assert (endpoint.host, endpoint.port, endpoint.security_protocol) == ("here", 9093, 1)
+    restored = ControllerWorld()
+    restored.apply(list(records_of(world.image)))
+    assert restored.image.controllers == world.image.controllers
+
+
+@pytest.mark.parametrize("listeners", [[ControllerListener("", "h", 1, 0)], [ControllerListener("A", "h", 1, 0)] * 2])
+def test_a_controller_with_unusable_listeners_is_refused(
+    world: ControllerWorld, listeners: list[ControllerListener]
+) -> None:
+    with pytest.raises(BrokerError) as refused:
+        plan_controller_registration(controller(listeners=listeners), world.image)
+    assert refused.value.code is ErrorCode.INVALID_REGISTRATION
+
+
+def test_a_controller_cannot_register_before_its_record_is_known() -> None:
+    old = MetadataImage(cluster_id="c", features={"metadata.version": 14})
+    with pytest.raises(BrokerError) as refused:
+        plan_controller_registration(controller(), old)
+    assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION

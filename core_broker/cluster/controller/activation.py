@@ -1,0 +1,30 @@
+"""What a controller writes before anything else when it becomes the active one."""
+
+from core_broker.cluster.controller.elections import plan_start_of_elr
+from core_broker.cluster.features import ELR_FEATURE, METADATA_VERSION, initial_features
+from core_broker.cluster.metadata import MetadataImage
+from core_broker.protocol.fields import Message
+from core_broker.protocol.stored import metadata as stored
+from core_broker.settings import BrokerSettings
+
+
+def plan_activation(
+    image: MetadataImage, settings: BrokerSettings, *, has_open_transaction: bool
+) -> list[list[Message]]:
+    """The batches to write, in their order: the end of what another controller left behind, and a new cluster's start.
+
+    A transaction whose controller is gone is aborted: nobody else knows how it should have gone on. If it was the start
+    of the cluster, that is repeated.
+    """
+    abort: list[Message] = [stored.AbortTransactionRecord(reason="Controller failover")]
+    batches = [abort if has_open_transaction else [], bootstrap_records(image, settings)]
+    return [batch for batch in batches if batch]
+
+
+def bootstrap_records(image: MetadataImage, settings: BrokerSettings) -> list[Message]:
+    """The features of a new cluster; metadata.version comes first, since it tells readers what else to expect."""
+    if METADATA_VERSION in image.features:
+        return []
+    initial = initial_features(settings.initial_release_version)
+    features = [stored.FeatureLevelRecord(name=name, feature_level=level) for name, level in initial.items()]
+    return [*features, *(plan_start_of_elr(image, settings) if initial.get(ELR_FEATURE) else [])]
