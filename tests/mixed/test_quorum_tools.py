@@ -12,6 +12,7 @@ import pytest
 from tests.support.admin import create_topic, eventually
 from tests.support.command import Caudal
 from tests.support.java_tools import run_java
+from tests.support.kafka import KAFKA_JARS
 from tests.support.mixed_cluster import needs_kafka
 from tests.support.mixed_quorum import MixedQuorum
 
@@ -53,6 +54,14 @@ def test_voters_are_added_and_removed_and_every_controller_describes_them(
     directory = members(quorum.tool("describe", "--status"), "Voters")[2]
     quorum.tool("remove-controller", "--controller-id", "2", "--controller-directory-id", directory)
     assert members(quorum.tool("describe", "--status"), "Voters").keys() == {1}
+
+
+@pytest.mark.skipif(
+    not any(Path(KAFKA_JARS or "").glob("kafka-raft-4.[2-9]*")), reason="Kafka before 4.2 does not join by itself"
+)
+def test_a_kafka_controller_joins_by_itself(quorum: MixedQuorum) -> None:
+    quorum.nodes[2].restart(settings={"controller.quorum.auto.join.enable": "true"})
+    eventually(lambda: {voter.id for voter in quorum.described().voters}, lambda voters: voters == {1, 2})
 
 
 @pytest.mark.parametrize("node_id", [1, 2])
