@@ -14,6 +14,7 @@ from core_broker.client.errors import NotAllowed, Rejected, Unreachable
 from core_broker.client.scram import Scram
 from core_broker.client.settings import ClientSettings
 from core_broker.protocol.fields import Message, decode, encode
+from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from core_broker.protocol.primitives import DecodeError
@@ -77,7 +78,9 @@ class Connection:
         except OSError as error:
             raise Unreachable(f"{self._name}: {error}") from error
         try:
-            return decode(response, version, body, 5 if version >= request.FLEXIBLE_SINCE else 4)
+            # The response to ApiVersions never has tags in its header, so that every client can read it (KIP-511).
+            has_tags = version >= request.FLEXIBLE_SINCE and request.API_KEY != ApiVersionsRequest.API_KEY
+            return decode(response, version, body, 5 if has_tags else 4)
         except DecodeError as error:
             raise Rejected(f"{self._name} sent a response that cannot be decoded: {error}") from error
 

@@ -8,12 +8,14 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.metadata import version as version_of
 from typing import Final, TypeVar
 
 from core_broker.client.connection import Connection
 from core_broker.client.errors import ClientError, Unreachable, from_code
 from core_broker.client.models import Broker, Cluster, LogDir, Quorum, QuorumReplica, Reassignment
 from core_broker.client.settings import ClientSettings
+from core_broker.client.software import Software, software_of
 from core_broker.errors import ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import add_raft_voter, describe_cluster, describe_quorum, elect_leaders
@@ -34,6 +36,8 @@ Outcome = dict[tuple[str, int], ClientError | None]
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _FIRST_ANSWER_MS: Final = 2_000
 _PREFERRED, _UNCLEAN = 0, 1
+_FEATURES_SINCE, _ALL_FEATURES_SINCE = 3, 4
+"""Versions of ApiVersions: the first with features, and the first with those that begin at level 0 (KAFKA-17011)."""
 
 
 class Maintenance:
@@ -92,6 +96,20 @@ class Maintenance:
             )
             for found in response.results
         ]
+
+    def software(self, broker: Broker) -> Software:
+        """What a broker runs, as far as it tells."""
+        with self._open(broker) as connection:
+            known = connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            newest = max(
+                (api.max_version for api in known.api_keys if api.api_key == ApiVersionsRequest.API_KEY), default=0
+            )
+            if newest < _FEATURES_SINCE:
+                return Software()
+            request = ApiVersionsRequest(client_software_name="caudal", client_software_version=version_of("caudal"))
+            response = connection.send(request, min(newest, _ALL_FEATURES_SINCE), ApiVersionsResponse)
+        _raise_error(response.error_code, None)
+        return software_of({item.name: (item.min_version, item.max_version) for item in response.supported_features})
 
     def reassignments(self) -> list[Reassignment]:
         """Every partition with a reassignment in progress, by topic and number."""

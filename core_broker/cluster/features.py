@@ -10,6 +10,7 @@ from typing import Final
 
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored import metadata as stored
+from core_broker.service.version import VERSION_FEATURE, version_level
 
 METADATA_VERSION: Final = "metadata.version"
 GROUP_VERSION: Final = "group.version"
@@ -62,6 +63,11 @@ def initial_features(release: str) -> dict[str, int]:
     level = RELEASES[release]
     elr = {ELR_FEATURE: 1} if level >= _ELR_BY_DEFAULT_SINCE else {}
     return {METADATA_VERSION: level, **elr, GROUP_VERSION: 1, TRANSACTION_VERSION: 2}
+
+
+def offered_features() -> dict[str, tuple[int, int]]:
+    """What a broker tells about itself: the features that it supports, and its version, which cannot be finalised."""
+    return {**SUPPORTED_FEATURES, VERSION_FEATURE: (0, version_level())}
 
 
 def metadata_version(features: Mapping[str, int]) -> int:

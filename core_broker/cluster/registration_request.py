@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from core_broker.cluster.endpoints import AdvertisedEndpoints
-from core_broker.cluster.features import SUPPORTED_FEATURES
+from core_broker.cluster.features import offered_features
 from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
 from core_broker.settings import BrokerSettings
 
@@ -23,7 +23,7 @@ def registration_request(
         cluster_id=cluster_id,
         incarnation_id=incarnation_id,
         listeners=[Listener(e.listener, e.host, e.port, e.security_protocol) for e in endpoints.endpoints],
-        features=[Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()],
+        features=[Feature(name, low, high) for name, (low, high) in offered_features().items()],
         rack=settings.broker_rack,
         log_dirs=sorted(log_dirs),
         previous_broker_epoch=previous_epoch,

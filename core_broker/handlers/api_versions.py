@@ -9,7 +9,7 @@ clients cannot decode them (KAFKA-17011).
 import re
 from typing import Final
 
-from core_broker.cluster.features import KRAFT_VERSION, SUPPORTED_FEATURES
+from core_broker.cluster.features import KRAFT_VERSION, SUPPORTED_FEATURES, offered_features
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import api_versions as wire
@@ -34,7 +34,7 @@ def handle(request: wire.ApiVersionsRequest, context: RequestContext) -> wire.Ap
         hides_zero = context.api_version < _ZERO_MINIMUM_SINCE
         response.supported_features = [
             wire.SupportedFeatureKey(name, first, last)
-            for name, (first, last) in SUPPORTED_FEATURES.items()
+            for name, (first, last) in offered_features().items()
             if first > 0 or not hides_zero
         ]
         quorum = services.metadata

@@ -11,6 +11,7 @@ import msgspec
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
 from core_broker.client.models import Broker, Config, LogDir, Quorum, Reassignment, Topic
+from core_broker.client.software import Software
 from deploy.views.topics import MIN_IN_SYNC
 
 T = TypeVar("T")
@@ -36,6 +37,9 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     rack: str | None
+    software: str
+    """What it runs: "Caudal", "Apache Kafka" or "unknown"."""
+    version: str | None
     fenced: bool
     controller: bool
     leaders: int
@@ -161,28 +165,28 @@ def _brokers(admin: Admin, brokers: Iterable[Broker], topics: Iterable[Topic], c
     leaders = Counter(partition.leader for partition in partitions)
     replicas = Counter(broker_id for partition in partitions for broker_id in partition.replicas)
 
-    def disks(broker: Broker) -> list[DiskView] | None:
-        if broker.is_fenced:
-            return None
-        found = _or_default(lambda: admin.maintenance.log_dirs(broker), None)
-        return None if found is None else [_disk(item) for item in found]
+    def view(broker: Broker) -> BrokerView:
+        software, disks = Software(), None
+        if not broker.is_fenced:
+            software = _or_default(lambda: admin.maintenance.software(broker), software)
+            found = _or_default(lambda: admin.maintenance.log_dirs(broker), None)
+            disks = None if found is None else [_disk(item) for item in found]
+        return BrokerView(
+            id=broker.id,
+            host=broker.host,
+            port=broker.port,
+            rack=broker.rack,
+            software=software.name,
+            version=software.version,
+            fenced=broker.is_fenced,
+            controller=broker.id == controller,
+            leaders=leaders[broker.id],
+            replicas=replicas[broker.id],
+            disks=disks,
+        )
 
-    listed = list(brokers)
     with ThreadPoolExecutor(_CONCURRENT_BROKERS) as threads:
-        return [
-            BrokerView(
-                id=broker.id,
-                host=broker.host,
-                port=broker.port,
-                rack=broker.rack,
-                fenced=broker.is_fenced,
-                controller=broker.id == controller,
-                leaders=leaders[broker.id],
-                replicas=replicas[broker.id],
-                disks=found,
-            )
-            for broker, found in zip(listed, threads.map(disks, listed), strict=True)
-        ]
+        return list(threads.map(view, brokers))
 
 
 def _disk(found: LogDir) -> DiskView:

@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -62,11 +63,13 @@ def test_describe_shows_brokers_with_racks_and_disks_and_the_quorum(caudal: Caud
         (2, "rack-2", False),
         (3, "rack-3", False),
     ]
+    assert {(item["software"], item["version"]) for item in found["brokers"]} == {("Caudal", version("caudal"))}
     assert all(disk["total_bytes"] > 0 for item in found["brokers"] for disk in item["disks"])
     assert found["controller"] == found["quorum"]["leader"]
     assert found["offline"] == found["under_replicated"] == found["reassignments"] == []
     shown = caudal("cluster", "describe").stdout
     assert "rack-3" in shown
+    assert f"Caudal {version('caudal')}" in shown
     assert "Quorum, epoch" in shown
 
 

@@ -61,7 +61,7 @@ def describe(cluster: ClusterOptions, *, output: OutputOption = Output.TABLE) ->
 def _print(found: "ClusterView") -> None:
     totals = {"topics": found.topics, "partitions": found.partitions, "controller": str(found.controller)}
     facts(f"Cluster {found.cluster_id}", totals.items())
-    columns = ["Id #", "Address", "Rack", "State", "Leaders #", "Replicas #", "Data #", "Disk free #"]
+    columns = ["Id #", "Address", "Rack", "Software", "State", "Leaders #", "Replicas #", "Data #", "Disk free #"]
     table("Brokers", columns, [_broker_row(item) for item in found.brokers])
     if found.quorum is not None:
         rows = [_quorum_row(item, "voter") for item in found.quorum.voters]
@@ -112,6 +112,7 @@ def _broker_row(item: "BrokerView") -> tuple[object, ...]:
         str(item.id),
         f"{item.host}:{item.port}",
         item.rack or "–",
+        f"{item.software} {item.version or ''}".rstrip(),
         state,
         item.leaders,
         item.replicas,

@@ -8,10 +8,11 @@ from core_broker.client.errors import NotAllowed, Rejected, Unreachable
 from core_broker.client.maintenance import Maintenance
 from core_broker.client.models import Broker, Cluster, Reassignment
 from core_broker.client.settings import ClientSettings
-from core_broker.protocol.fields import decode
+from core_broker.client.software import Software
+from core_broker.protocol.fields import decode, encode
 from core_broker.protocol.messages import alter_partition_reassignments as wire
 from core_broker.protocol.messages import describe_quorum, elect_leaders
-from core_broker.protocol.messages.api_versions import ApiVersionsResponse
+from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, SupportedFeatureKey
 from core_broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
@@ -142,3 +143,24 @@ def test_a_single_broker_is_its_own_quorum_and_nothing_moves(cluster: ClientSett
     assert {partition for name, partition in directory.partition_bytes if name == topic} == {0, 1, 2, 3}
     assert admin.maintenance.elect_leaders() == {}
     assert admin.reassignments() == []
+
+
+def software_at(*answers: ApiVersionsResponse, version: int) -> Software:
+    """What a broker runs that supports this version of ApiVersions and gives these answers to it."""
+    known = saying(ApiVersionsResponse(api_keys=[ApiVersion(18, 0, version)]), 0)
+    # The header of this response is never flexible, so that any client can read it.
+    script = [GREETING, known, *(lambda _, answer=answer: bytes(encode(answer, version)) for answer in answers)]
+    with ScriptedBroker(script) as scripted:
+        found = maintenance(scripted.port).software(Broker(id=1, host="127.0.0.1", port=scripted.port))
+    assert [asked for _, asked, _ in scripted.requests] == [0, 0, *[version for _ in answers]]
+    return found
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_software_of_a_broker_is_told_by_its_features(version: int) -> None:
+    answer = ApiVersionsResponse(supported_features=[SupportedFeatureKey("metadata.version", 1, 20)])
+    assert software_at(answer, version=version) == Software("Apache Kafka", "3.8")
+
+
+def test_a_broker_that_is_too_old_for_features_runs_unknown_software() -> None:
+    assert software_at(version=2) == Software("unknown")

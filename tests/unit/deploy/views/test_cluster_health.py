@@ -14,6 +14,8 @@ def cluster(*partitions: Sequence[int], down: Sequence[int] = (), min_isr: int =
             host="h",
             port=number,
             rack=None,
+            software="Caudal",
+            version="1.0.0",
             fenced=number in down,
             controller=number == 1,
             leaders=0,

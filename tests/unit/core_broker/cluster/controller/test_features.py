@@ -53,7 +53,9 @@ def test_metadata_version_does_not_go_below_records_that_may_exist(world: Contro
     assert "level 30" in refusal(world, "metadata.version", 29).message
 
 
-@pytest.mark.parametrize("name,level", [("no.such.feature", 1), ("metadata.version", 31), (ELR_FEATURE, 2)])
+@pytest.mark.parametrize(
+    "name,level", [("no.such.feature", 1), ("caudal.version", 1), ("metadata.version", 31), (ELR_FEATURE, 2)]
+)
 def test_an_unknown_level_is_refused(world: ControllerWorld, name: str, level: int) -> None:
     refusal(world, name, level)
 
