@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from core_broker.client.connection import Connection
 from core_broker.client.errors import ClientError, Unreachable, from_code
-from core_broker.client.models import Broker, Cluster, LogDir, Quorum, QuorumReplica, Reassignment
+from core_broker.client.models import Broker, Cluster, ControllerListener, LogDir, Quorum, QuorumReplica, Reassignment
 from core_broker.client.settings import ClientSettings
 from core_broker.client.software import Software, software_of
 from core_broker.errors import ErrorCode
@@ -72,8 +72,8 @@ class Maintenance:
             leader_id=partition.leader_id,
             leader_epoch=partition.leader_epoch,
             high_watermark=partition.high_watermark,
-            voters=tuple(_quorum_replica(item) for item in partition.current_voters),
-            observers=tuple(_quorum_replica(item) for item in partition.observers),
+            voters=tuple(_quorum_replica(item, response.nodes) for item in partition.current_voters),
+            observers=tuple(_quorum_replica(item, ()) for item in partition.observers),
         )
 
     def log_dirs(self, broker: Broker) -> list[LogDir]:
@@ -222,12 +222,18 @@ class Maintenance:
             yield connection
 
 
-def _quorum_replica(found: describe_quorum.ReplicaState) -> QuorumReplica:
+def _quorum_replica(found: describe_quorum.ReplicaState, nodes: Iterable[describe_quorum.Node]) -> QuorumReplica:
     return QuorumReplica(
         id=found.replica_id,
         directory_id=urlsafe_b64encode(found.replica_directory_id).rstrip(b"=").decode(),
         end_offset=found.log_end_offset,
         caught_up_ms=found.last_caught_up_timestamp,
+        listeners=tuple(
+            ControllerListener(name=listener.name, host=listener.host, port=listener.port)
+            for node in nodes
+            if node.node_id == found.replica_id
+            for listener in node.listeners
+        ),
     )
 
 

@@ -26,6 +26,15 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerListener:
+    """Where a controller listens."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumReplica:
     """A node that has a copy of the metadata log."""
 
@@ -34,6 +43,8 @@ class QuorumReplica:
     end_offset: int
     caught_up_ms: int
     """When it last had everything that the leader had; -1 if that is unknown."""
+    listeners: tuple[ControllerListener, ...] = ()
+    """Of a voter; empty if the cluster does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

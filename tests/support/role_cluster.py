@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
-from tests.support.cluster import FAST_FAILOVER, free_port
+from tests.support.cluster import FAST_FAILOVER, ClusterNode, free_port
 from tests.support.service import run_module
 
 CONTROLLERS: Final = (1, 2, 3)
@@ -26,6 +26,15 @@ class ControllerProcess(BrokerProcess):
     def __init__(self, directory: Path, *, node_id: int, settings: Mapping[str, str]) -> None:
         super().__init__(directory, settings={"process.roles": "controller", "node.id": str(node_id), **settings})
         self._port = free_port()
+
+    @classmethod
+    def in_place_of(cls, node: ClusterNode) -> "ControllerProcess":
+        """A node that was a broker, too: the same folder and controller listener."""
+        listener = {
+            "listeners": f"CONTROLLER://127.0.0.1:{node.controller_port}",
+            "controller.listener.names": "CONTROLLER",
+        }
+        return cls(node.directory, node_id=node.node_id, settings={**node.settings, **listener})
 
     @override
     def _command(self) -> list[str]:

@@ -1,12 +1,13 @@
-"""`caudal cluster elect`, `unregister`, `add-voter`, `remove-voter`."""
+"""`caudal cluster elect`, `join-settings`, `unregister`, `add-voter`, `remove-voter`."""
 
+import time
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from deploy.commands import completion
 from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, YesOption
-from deploy.terminal.output import done, examples, failure, print_json, steps, table, waiting
+from deploy.terminal.output import done, examples, failure, out, print_json, steps, table, waiting
 from deploy.views.text import plural
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ TopicsOption = Annotated[
     list[str] | None,
     typer.Option("--topic", "-t", help="Only this topic. Repeat it for more.", autocompletion=completion.topics),
 ]
+_FOLLOWING_S: Final = 5.0
+"""Longer than a voter that is up takes between two fetches."""
+_LOOK_S: Final = 0.3
 _SEE: Final = "see what there is:  `caudal cluster`"
 
 
@@ -66,6 +70,42 @@ def elect(
         raise typer.Exit(1)
 
 
+@app.command(
+    name="join-settings",
+    epilog=examples(
+        "caudal cluster join-settings 4 > broker.properties",
+        "caudal cluster join-settings 4 --kafka > server.properties",
+    ),
+)
+def print_join_settings(
+    cluster: ClusterOptions,
+    node: Annotated[int, typer.Argument(metavar="NODE", help="Id of the new broker.", show_default=False)],
+    *,
+    kafka: Annotated[bool, typer.Option("--kafka", help="For a broker of Apache Kafka.")] = False,
+) -> None:
+    """Print the properties file of a new broker, which joins this cluster with it."""
+    from deploy.views.join_settings import UnknownControllersError, join_settings
+
+    client = cluster.admin()
+    with waiting(f"asking {cluster.bootstrap}"):
+        found, quorum = client.cluster(), client.maintenance.quorum()
+        taken = {item.id for item in client.maintenance.registered_brokers()} | {item.id for item in quorum.voters}
+        configs = client.configs_of_brokers([found.brokers[0].id])[found.brokers[0].id]
+    if node in taken:
+        failure(f"the cluster has a node {node} already", [f"choose another id, such as {max(taken) + 1}"])
+        raise typer.Exit(1)
+    values = {config.key: config.value for config in configs}
+    try:
+        lines = join_settings(node, cluster_id=found.cluster_id, quorum=quorum, configs=values, for_kafka=kafka)
+    except UnknownControllersError:
+        failure(
+            "the cluster does not say where its controllers listen",
+            ["take  controller.quorum.*  and  controller.listener.names  from the settings of another broker"],
+        )
+        raise typer.Exit(1) from None
+    out.print("\n".join(lines), markup=False)
+
+
 @app.command(epilog=examples("caudal cluster unregister 3"))
 def unregister(
     cluster: ClusterOptions, broker: BrokerArgument, *, yes: YesOption = False, output: OutputOption = Output.TABLE
@@ -99,10 +139,13 @@ def unregister(
             ],
         )
         raise typer.Exit(1)
-    if broker in voters:
+    if broker in voters and not _is_following(client, broker):
         failure(
             f"broker {broker} still votes in the quorum, which would wait for it",
-            [f"first:  `caudal cluster remove-voter {broker}`"],
+            [
+                f"first:  `caudal cluster remove-voter {broker}`",
+                "or start it with  process.roles=controller,  so that it goes on voting",
+            ],
         )
         raise typer.Exit(1)
     if not yes:
@@ -112,7 +155,8 @@ def unregister(
     if output is Output.JSON:
         print_json({"broker": broker, "unregistered": True})
     else:
-        done(f"broker [bold]{broker}[/] is forgotten; its data folder can be deleted")
+        rest = "it goes on as a controller" if broker in voters else "its data folder can be deleted"
+        done(f"broker [bold]{broker}[/] is forgotten; {rest}")
 
 
 @app.command(
@@ -187,6 +231,20 @@ def remove_voter(
     with waiting(f"removing voter {node}"):
         client.maintenance.remove_voter(node, found.directory_id)
     _report_voters(client, output)
+
+
+def _is_following(client: "Admin", voter: int) -> bool:
+    """Whether a voter is up, though its broker is not: it leads the quorum, or is seen to catch up with its leader."""
+    first: int | None = None
+    ends_at = time.monotonic() + _FOLLOWING_S
+    while time.monotonic() < ends_at:
+        quorum = client.maintenance.quorum()
+        caught_up_ms = next((item.caught_up_ms for item in quorum.voters if item.id == voter), -1)
+        if quorum.leader_id == voter or (first is not None and caught_up_ms > first):
+            return True
+        first = caught_up_ms if first is None else first
+        time.sleep(_LOOK_S)
+    return False
 
 
 def _report_voters(client: "Admin", output: Output) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deploy.views.cluster import BrokerView, ClusterView, PartitionView, QuorumMember
 
 app = Commands(
-    help="The cluster: describe, drain, elect, grow, reassign, unregister, add-voter, remove-voter.",
+    help="The cluster: describe, join-settings, drain, elect, grow, reassign, unregister, add-voter, remove-voter.",
 )
 _SHOWN_MAX: Final = 20
 """Partitions in a table for people; JSON has all."""

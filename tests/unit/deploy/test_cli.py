@@ -36,7 +36,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(["dlq", word] for word in ("list", "show", "redrive")),
         ["cluster"],
         *(["cluster", word] for word in ("describe", "drain", "elect", "grow", "unregister")),
-        *(["cluster", word] for word in ("add-voter", "remove-voter")),
+        *(["cluster", word] for word in ("add-voter", "join-settings", "remove-voter")),
         *(["cluster", "reassign", word] for word in ("plan", "run", "watch", "cancel")),
     ],
     ids=lambda words: "-".join(words) or "caudal",

@@ -13,7 +13,7 @@ from deploy import settings_docs
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-DOCUMENTS = sorted([ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("*/README.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), ROOT / "deploy" / "MIXED_CLUSTERS.md"])
 PACKAGES = ("core_broker", "schema_registry", "rest_proxy", "connect", "streams", "connectors", "deploy")
 _PATH = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|\.ci)/[\w./*<>-]*|[A-Z]+\.md|Makefile|pyproject\.toml)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
