@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, from the folder of jars that `make test-java` fetches."""
+"""Kafka's own command-line tools, from a folder of jars: that of `make test-java`, or of a Kafka that tests start."""
 
 import os
 import shutil
@@ -11,8 +11,10 @@ import pytest
 
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import BrokerCluster
+from tests.support.kafka import KAFKA_JARS
+from tests.support.mixed_cluster import MixedCluster
 
-JARS: Final = os.environ.get("CAUDAL_KAFKA_TOOLS", os.environ.get("KAFKA_JARS"))
+JARS: Final = os.environ.get("CAUDAL_KAFKA_TOOLS", KAFKA_JARS)
 RUN_TIMEOUT_S: Final = 120
 _JAVA: Final = ("java", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{JARS}/*")
 
@@ -39,7 +41,7 @@ def run_java(main: str, *arguments: str) -> str:
     return "".join(line for line in process.stdout.splitlines(keepends=True) if not line.startswith("SLF4J:"))
 
 
-def run_tool(broker: BrokerProcess | BrokerCluster, tool: str, *arguments: str) -> str:
+def run_tool(broker: BrokerProcess | BrokerCluster | MixedCluster, tool: str, *arguments: str) -> str:
     """Run one of the tools that take the address of the cluster as their last option."""
     return run_java(f"org.apache.kafka.tools.{tool}", *arguments, "--bootstrap-server", broker.bootstrap)
 

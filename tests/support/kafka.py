@@ -58,7 +58,7 @@ class KafkaNode(BrokerProcess):
         super().__init__(directory, settings=settings)
         self.node_id = node_id
         self.cluster_id = cluster_id
-        self._roles = roles
+        self.roles = roles
         self._features = features or {}
         self._format_options = format_options
         self._java = ["java", *java_options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", f"{jars}/*"]
@@ -90,27 +90,24 @@ class KafkaNode(BrokerProcess):
         }
         return {
             "node.id": str(self.node_id),
-            "process.roles": self._roles,
+            "process.roles": self.roles,
             "controller.listener.names": "CONTROLLER",
-            "listeners": ",".join(listeners[role] for role in self._roles.split(",")),
+            "listeners": ",".join(listeners[role] for role in self.roles.split(",")),
             "log.dirs": str(self.data),
             **self.quorum,
             **ours,
         }
 
-    @property
-    def _listens_at(self) -> int:
-        return self.controller_port if self._roles == "controller" else self._port
-
     @override
     def _wait_until_ready(self, said: Path, position: int, deadline: float) -> str:
+        port = self._port if "broker" in self.roles else self.controller_port
         while time.monotonic() < deadline + READY_TIMEOUT_S:
             try:
-                socket.create_connection(("127.0.0.1", self._listens_at), timeout=1).close()
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
             except OSError:
                 time.sleep(0.05)
             else:
-                return f"127.0.0.1:{self._listens_at}"
+                return f"127.0.0.1:{port}"
             if not self.is_running:
                 break
         self.kill()

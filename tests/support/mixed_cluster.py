@@ -4,7 +4,7 @@ Set KAFKA_JARS to a folder with the jars of a Kafka release: `make test-mixed` d
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +17,7 @@ from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import FAST_FAILOVER, ClusterNode
 from tests.support.kafka import CLUSTER_ID, KAFKA_JARS, SMALL_JAVA, KafkaNode
-from tests.support.role_cluster import PureBrokerProcess
+from tests.support.role_cluster import ControllerProcess, PureBrokerProcess
 from tests.support.routing import live_brokers
 
 VOTERS: Final = (1, 2, 3)
@@ -60,6 +60,8 @@ class MixedCluster:
         make = self._caudal_voter if quorum == "caudal" else self._kafka_voter
         self.voters = {number: make(number) for number in VOTERS}
         self.nodes: dict[int, BrokerProcess] = dict(self.voters)
+        self.retired: list[BrokerProcess] = []
+        """Nodes that are no longer brokers."""
         servers = ",".join(f"127.0.0.1:{node.controller_port}" for node in self.voters.values())
         self.controllers: dict[str, str] = {"controller.quorum.bootstrap.servers": servers}
         if quorum == "kafka":
@@ -123,21 +125,34 @@ class MixedCluster:
         return ",".join(node.address for node in self.nodes.values())
 
     @contextmanager
-    def running(self) -> Iterator["MixedCluster"]:
-        """All five, each of which knows the others."""
+    def running(self, guests: Sequence[int] = GUESTS) -> Iterator["MixedCluster"]:
+        """The voters and guests, each of which knows the others."""
         try:
             self.start(*self.voters.values())
-            self.start(*(self.guest(number) for number in GUESTS))
+            self.start(*(self.guest(number) for number in guests))
             self.wait_until_formed()
             yield self
         finally:
             with ThreadPoolExecutor() as threads:
-                list(threads.map(lambda node: node.kill(), self.nodes.values()))
+                list(threads.map(lambda node: node.kill(), [*self.nodes.values(), *self.retired]))
 
     def start(self, *nodes: BrokerProcess) -> None:
         """Start nodes together: no quorum forms with one of three."""
-        with ThreadPoolExecutor(len(nodes)) as threads:
+        with ThreadPoolExecutor() as threads:
             list(threads.map(lambda node: node.start(), nodes))
+
+    def keep_as_controller(self, node_id: int) -> None:
+        """Restart a voter without its role of a broker."""
+        voter = self.voters[node_id]
+        voter.stop()
+        del self.nodes[node_id]
+        node: BrokerProcess = voter
+        if isinstance(voter, KafkaNode):
+            voter.roles = "controller"
+        else:
+            node = ControllerProcess.in_place_of(voter)
+        self.retired.append(node)
+        node.start()
 
     def wait_until_formed(self) -> None:
         """Return once every running broker lists all running brokers."""
