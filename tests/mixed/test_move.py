@@ -47,7 +47,9 @@ def test_a_cluster_moves_to_brokers_of_the_other_kind_and_no_client_sees_an_erro
             expected = numbers.acknowledged.keys() | set(transactions.committed)
             for member in members:
                 eventually(partial(has_ended, member, expected))
-        assert numbers.failed == transactions.errors == classic.errors == consumer.errors == []
+        errors = {"idempotent": numbers.failed, "transactional": transactions.errors}
+        errors |= {member.group: member.errors for member in members}
+        assert not any(errors.values()), errors
         found = read_all(cluster.bootstrap, NUMBERS, PARTITIONS)
         assert dict(found) == numbers.acknowledged
         assert len(found) == len(numbers.acknowledged)
