@@ -1,8 +1,8 @@
 """A directory of log.dirs, or that of metadata.log.dir: its lock, its identity, and whether it was closed cleanly.
 
-`.lock` keeps a second broker out, `meta.properties` binds the directory to its node and cluster, and
-`.kafka_cleanshutdown` says that the last run wrote everything before it ended, and under which broker epoch; it is
-removed at start, so that a crash while loading counts as unclean, too.
+`.lock` keeps a second broker out, Apache Kafka's included, `meta.properties` binds the directory to its node and
+cluster, and `.kafka_cleanshutdown` says that the last run wrote everything before it ended, and under which broker
+epoch; it is removed at start, so that a crash while loading counts as unclean, too.
 """
 
 import base64
@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import re
+import struct
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,10 +34,13 @@ STRAY_SUFFIX = "-stray"
 FUTURE_SUFFIX = "-future"
 
 _META_VERSION = "1"
+_META_VERSIONS_READ = ("0", _META_VERSION)
 _MOVE_MARKER = ".moved."
 _PARTITION_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>0|[1-9][0-9]{0,9})")
 _MARKED_NAME = re.compile(r"(?P<name>.+)\.(?P<id>[0-9a-f]{32})(?P<suffix>-delete|-stray|-future)")
 _NAME_LENGTH_MAX = 255
+_WHOLE_FILE = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+"""A lock that the one of the Java runtime conflicts with, which `flock` does not."""
 
 
 class TopicPartitionName(NamedTuple):
@@ -85,10 +89,8 @@ class LogDirectory:
         and for the cluster by a second call.
         """
         path = self.path / META_FILE
-        found = _read_properties(path)
+        found = self.check_identity(node_id=node_id, cluster_id=cluster_id)
         directory_id = found.get("directory.id", "") or new_id()
-        _check_same(path, "node.id", found.get("node.id", found.get("broker.id")), str(node_id))
-        _check_same(path, "cluster.id", found.get("cluster.id"), cluster_id)
         known_cluster = found.get("cluster.id") or cluster_id
         self.meta = DirectoryMeta(node_id=node_id, cluster_id=known_cluster, directory_id=directory_id)
         wanted = {"version": _META_VERSION, "node.id": str(node_id), "directory.id": directory_id}
@@ -97,6 +99,19 @@ class LogDirectory:
         if found != wanted:
             _write_properties(path, wanted)
         return self.meta
+
+    def check_identity(self, *, node_id: int, cluster_id: str | None) -> dict[str, str]:
+        """The content of meta.properties, empty for a new directory; raises BrokerError if it is not for this node."""
+        path = self.path / META_FILE
+        found = _read_properties(path)
+        if found.get("version", _META_VERSION) not in _META_VERSIONS_READ:
+            raise _storage_error(
+                f"{path} has version {found['version']}, but this broker reads versions 0 and 1: the directory belongs "
+                "to newer software; use that, or another directory for this broker"
+            )
+        _check_same(path, "node.id", found.get("node.id", found.get("broker.id")), str(node_id))
+        _check_same(path, "cluster.id", found.get("cluster.id"), cluster_id)
+        return found
 
     @property
     def directory_id(self) -> bytes:
@@ -196,7 +211,7 @@ def _lock(path: Path, key: str) -> int:
     """Lock the directory for the lifetime of the process; the file contains the holder's pid."""
     fd = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _WHOLE_FILE)
     except OSError as error:
         holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
         os.close(fd)

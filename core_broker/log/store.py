@@ -129,7 +129,12 @@ class LogStore:
             for path in self._paths:
                 self._directories.append(LogDirectory(path))
             self._lock_metadata_directory()
-            # All directories must belong to this node and one cluster. A node that joins a cluster learns its id later.
+            # All directories must belong to this node and one cluster, or none is changed. A node that joins a cluster
+            # learns its id later.
+            cluster_id = self.cluster_id
+            for directory in self._all_directories:
+                found = directory.check_identity(node_id=self.settings.node_id, cluster_id=cluster_id)
+                cluster_id = found.get("cluster.id") or cluster_id
             for directory in self._all_directories:
                 meta = directory.identify(node_id=self.settings.node_id, cluster_id=self.cluster_id)
                 self.cluster_id = meta.cluster_id

@@ -1,6 +1,8 @@
 """A directory of log.dirs: its lock, its identity, its names."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,27 @@ def test_second_broker_is_told_who_holds_the_directory(tmp_path: Path) -> None:
         LogDirectory(tmp_path)
     first.close()
     LogDirectory(tmp_path).close()
+
+
+@pytest.mark.processes
+def test_directory_locked_as_java_does_it_is_in_use(tmp_path: Path) -> None:
+    script = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(); sys.stdin.read()"
+    command = [sys.executable, "-c", script, str(tmp_path / ".lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(BrokerError, match="in use by another broker"):
+            LogDirectory(tmp_path)
+        holder.communicate(b"")
+    LogDirectory(tmp_path).close()
+
+
+def test_identity_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    (tmp_path / META_FILE).write_text("version=2\ncluster.id=xyz\nnode.id=1\ndirectory.id=dir\n")
+    directory = LogDirectory(tmp_path)
+    with pytest.raises(BrokerError, match="has version 2"):
+        directory.identify(node_id=1, cluster_id="xyz")
+    directory.close()
 
 
 def test_new_directory_is_claimed_and_known_again(tmp_path: Path) -> None:

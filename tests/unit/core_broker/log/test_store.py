@@ -248,6 +248,13 @@ def test_directories_of_two_clusters_are_refused(tmp_path: Path, stores: Stores,
         LogStore([tmp_path / "one", tmp_path / "two"], BrokerSettings(), clock).load()
 
 
+def test_refused_directory_leaves_the_others_unclaimed(tmp_path: Path, stores: Stores, clock: ManualClock) -> None:
+    stores.close(stores.open(tmp_path / "old"))
+    with pytest.raises(BrokerError, match=r"node\.id=1, but this broker has node\.id=5"):
+        LogStore([tmp_path / "new", tmp_path / "old"], BrokerSettings(node_id=5), clock).load()
+    assert not (tmp_path / "new" / META_FILE).exists()
+
+
 def test_new_partition_goes_to_the_directory_with_the_fewest(tmp_path: Path, stores: Stores) -> None:
     store = stores.open(tmp_path / "one", tmp_path / "two")
     for partition in range(4):
