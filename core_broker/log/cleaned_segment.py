@@ -65,6 +65,7 @@ class CleanedSegment:
         write_transaction_index(self._path(".txnindex"), list(aborted))
         self._file.close()
         for index in (self._index, self._time_index):
+            index.path.touch()  # a segment without its indexes would look damaged, to Kafka as well
             index.trim()
             index.release()
         os.utime(self._path(".log"), ns=(modified_ns, modified_ns))

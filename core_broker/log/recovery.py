@@ -193,6 +193,8 @@ def _trust(request: LoadRequest, segments: list[Segment], epochs: LeaderEpochs, 
     except (CorruptIndexError, BrokenBatch) as error:
         log.error("end of the log is damaged", extra={"path": str(active.path), "reason": str(error)})
         return _recover(request, segments, len(segments) - 1, epochs)
+    if segment_name(active.base_offset) + INDEX_SUFFIX not in files:
+        active.create_missing_indexes()
     active.release_files()
     producers, replay_from = _restore_producers(request, end_offset, files)
     loaded = _make_loaded(request, segments, end_offset, epochs, producers)

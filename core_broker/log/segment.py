@@ -173,14 +173,18 @@ class Segment:
         """Finish a segment that gets no more batches: write the last time entry, release unused space."""
         if self.size:
             self.times.append(*self.greatest_timestamp)
-            for index in (self.offsets, self.times):
-                if not index.count:  # a missing file would look lost, to Kafka's own tools as well
-                    index.path.touch()
+        self.create_missing_indexes()
         self.offsets.trim()
         self.times.trim()
         if self._reserved > self._reserve_from:
             self.file.cut(self.size)
             self._reserved = self._reserve_from
+
+    def create_missing_indexes(self) -> None:
+        """Create the files of empty indexes: to Kafka a missing one looks lost, and it would read the segment again."""
+        for index in (self.offsets, self.times):
+            if not index.count:
+                index.path.touch()
 
     def flush(self, *, with_indexes: bool) -> None:
         """Sync the batches to disk, and the indexes of a sealed segment. May run in a thread."""

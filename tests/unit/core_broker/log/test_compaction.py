@@ -217,6 +217,21 @@ def test_small_segments_are_put_together(tmp_path: Path, clock: ManualClock, exe
     assert len(contents(partition_log)) == 5
 
 
+def test_cleaned_segment_has_its_index_files_even_if_they_are_empty(
+    tmp_path: Path, clock: ManualClock, executor: ThreadPoolExecutor
+) -> None:
+    partition_log = open_log(tmp_path, clock)
+    write(partition_log, ("a", "1"), at_ms=-1)
+    partition_log.roll()
+    write(partition_log, ("a", "2"), at_ms=-1)
+    partition_log.roll()
+    clean(partition_log, clock, executor)
+    partition_log.close()
+    for segment in partition_log.segments:
+        assert segment.offsets.path.exists()
+        assert segment.times.path.exists()
+
+
 def test_cleaned_segment_stays_within_segment_bytes(
     tmp_path: Path, clock: ManualClock, executor: ThreadPoolExecutor
 ) -> None:

@@ -650,9 +650,10 @@ def test_appends_go_on_while_a_thread_flushes(tmp_path: Path, clock: ManualClock
     assert log.recovery_point == log.end_offset == 3000
 
 
-def test_an_idle_partition_has_only_an_empty_log_file(tmp_path: Path, clock: ManualClock) -> None:
+def test_an_idle_partition_has_only_empty_files_and_kafka_misses_none(tmp_path: Path, clock: ManualClock) -> None:
     open_log(tmp_path, clock).close()
-    assert [(p.name, p.stat().st_size) for p in (tmp_path / "t-0").iterdir()] == [("00000000000000000000.log", 0)]
+    found = {path.name: path.stat().st_size for path in (tmp_path / "t-0").iterdir()}
+    assert found == {f"{0:020}.{suffix}": 0 for suffix in ("log", "index", "timeindex")}
 
 
 def test_the_topic_id_is_written_once(tmp_path: Path, clock: ManualClock) -> None:

@@ -257,6 +257,14 @@ def test_the_log_start_is_kept(copy: Path) -> None:
     assert log.epochs.entries == ((0, 13), (1, 20))
 
 
+def test_an_active_segment_without_index_files_gets_empty_ones(tmp_path: Path) -> None:
+    open_log(tmp_path, clean=True).close()
+    for path in (tmp_path / "t-0").glob("*index"):
+        path.unlink()
+    open_log(tmp_path, clean=True)
+    assert {path.name for path in (tmp_path / "t-0").glob("*index")} == {f"{0:020}.index", f"{0:020}.timeindex"}
+
+
 def test_an_empty_directory_begins_at_the_start_offset(tmp_path: Path) -> None:
     log = open_log(tmp_path, clean=True, start_offset=55)
     assert (log.start_offset, log.end_offset) == (55, 55)
