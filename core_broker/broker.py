@@ -24,6 +24,7 @@ from core_broker.cluster.registration import BrokerRegistration
 from core_broker.cluster.replication.fetchers import ReplicaFetchers
 from core_broker.cluster.replication.isr_changes import IsrChanges
 from core_broker.cluster.topic_creation import TopicCreation
+from core_broker.cluster.unsupported_data import refuse_unsupported_data
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.context import Services
@@ -102,6 +103,7 @@ async def start(
 
     The stack stops everything again, in reverse order.
     """
+    refuse_unsupported_data(settings)
     logs_on_disk = LogStore(settings.log_dirs, settings, clock)
     logs_on_disk.load()
     registrations: list[BrokerRegistration] = []

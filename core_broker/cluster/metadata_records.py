@@ -1,7 +1,6 @@
 """Encoding of metadata records in Kafka's frame, and the records that rebuild an image."""
 
 import inspect
-import logging
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,8 +10,6 @@ from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.primitives import DecodeError, read_uvarint, type_of_buffer, uvarint
 from core_broker.protocol.stored import metadata as stored
 
-log = logging.getLogger(__name__)
-
 _FRAME_VERSION: Final = 1
 
 _BY_KEY: Final[dict[int, type[Message]]] = {
@@ -20,6 +17,10 @@ _BY_KEY: Final[dict[int, type[Message]]] = {
     for _, kind in inspect.getmembers(stored, inspect.isclass)
     if issubclass(kind, Message) and kind.API_KEY is not None
 }
+
+
+class UnsupportedRecordError(DecodeError):
+    """A record of newer software. Without it the state would be incomplete, so it cannot be skipped."""
 
 
 def encode_record(record: Message, level: int) -> bytes:
@@ -33,8 +34,8 @@ def encode_record(record: Message, level: int) -> bytes:
     return uvarint(_FRAME_VERSION) + uvarint(record.API_KEY) + uvarint(version) + encode(record, version)
 
 
-def decode_record(value: type_of_buffer) -> Message | None:
-    """Read a record's value; None for a kind that this broker does not know. Raises DecodeError."""
+def decode_record(value: type_of_buffer) -> Message:
+    """Read a record's value. Raises DecodeError, and UnsupportedRecordError for an unknown kind or version."""
     try:
         frame_version, position = read_uvarint(value, 0)
         api_key, position = read_uvarint(value, position)
@@ -42,14 +43,15 @@ def decode_record(value: type_of_buffer) -> Message | None:
     except IndexError as error:
         raise DecodeError(f"metadata record of {len(value)} bytes has no frame") from error
     if frame_version != _FRAME_VERSION:
-        raise DecodeError(f"metadata record has frame version {frame_version}; only {_FRAME_VERSION} is supported")
+        text = f"metadata record has frame version {frame_version}; only {_FRAME_VERSION} is supported"
+        raise UnsupportedRecordError(text)
     kind = _BY_KEY.get(api_key)
     if kind is None:
-        log.warning("metadata record of unknown kind skipped", extra={"api_key": api_key, "version": version})
-        return None
+        raise UnsupportedRecordError(f"metadata records of type {api_key} are not supported")
     if not kind.VERSIONS[0] <= version <= kind.VERSIONS[1]:
         low, high = kind.VERSIONS
-        raise DecodeError(f"{kind.__name__} has version {version}; versions {low} to {high} are supported")
+        text = f"{kind.__name__} has version {version}; versions {low} to {high} are supported"
+        raise UnsupportedRecordError(text)
     return decode(kind, version, value, position)
 
 

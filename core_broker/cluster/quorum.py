@@ -649,12 +649,11 @@ class MetadataQuorum:
     def _apply_from_log(self, end: int) -> None:
         for header, records in self.log.read_records(self.image.offset + 1, end):
             try:
-                decoded = [decode_record(record.value or b"") for record in records]
+                messages = self._transaction.take([decode_record(record.value or b"") for record in records])
             except DecodeError as error:
                 raise MetadataLostError(
                     f"{self.directory}: records {header.base_offset} to {header.last_offset} cannot be read: {error}"
                 ) from error
-            messages = self._transaction.take(message for message in decoded if message is not None)
             draft = MetadataDraft(self.image)
             draft.replay(messages)
             self._publish(draft.finish(offset=header.last_offset, epoch=header.leader_epoch), messages)

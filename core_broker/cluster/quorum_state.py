@@ -11,10 +11,15 @@ from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.protocol.stored.quorum_state import QuorumStateData
 
 FILE_NAME: Final = "quorum-state"
+_VERSIONS_READ: Final = (0, 1)
 
 
 class QuorumStateError(ValueError):
     """The file cannot be read; without it an epoch could be used twice."""
+
+
+class UnsupportedQuorumStateError(QuorumStateError):
+    """The file has the format of newer software."""
 
 
 class _QuorumStateFile(msgspec.Struct, rename="camel"):
@@ -34,6 +39,9 @@ def read_quorum_state(directory: Path) -> QuorumStateData | None:
         return None
     except (msgspec.DecodeError, OSError) as error:
         raise QuorumStateError(f"{path} cannot be read: {error}") from error
+    if stored.data_version not in _VERSIONS_READ:
+        text = f"{path} has data_version {stored.data_version}; versions 0 and 1 are supported"
+        raise UnsupportedQuorumStateError(text)
     try:
         voted_directory = base64.urlsafe_b64decode(stored.voted_directory_id + "==") or ZERO_UUID
     except ValueError as error:

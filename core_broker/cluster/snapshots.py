@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from core_broker.cluster.features import metadata_version
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage
-from core_broker.cluster.metadata_records import decode_record, encode_record, records_of
+from core_broker.cluster.metadata_records import UnsupportedRecordError, decode_record, encode_record, records_of
 from core_broker.cluster.quorum_state import write_durably
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.primitives import DecodeError
@@ -129,8 +129,11 @@ def voters_record(voters: VoterSet) -> VotersRecord:
 
 
 def voters_in(record: Record) -> VoterSet | None:
-    """The voters that a control record names; None if it is of another kind."""
-    if control_type(record) != CONTROL_VOTERS:
+    """The voters that a control record names; None if it is of another kind. Raises DecodeError."""
+    kind = control_type(record)
+    if kind == CONTROL_KRAFT_VERSION and decode(KRaftVersionRecord, 0, record.value or b"").k_raft_version > 1:
+        raise UnsupportedRecordError("the quorum uses a kraft.version above 1")
+    if kind != CONTROL_VOTERS:
         return None
     body = decode(VotersRecord, 0, record.value or b"")
     return VoterSet(
@@ -179,7 +182,7 @@ def decode_snapshot(data: bytes, snapshot: SnapshotId, cluster_id: str) -> Loade
             is_complete = any(control_type(record) == CONTROL_SNAPSHOT_FOOTER for record in records)
             voters = next((found for record in records if (found := voters_in(record)) is not None), voters)
             continue
-        draft.replay(message for record in records if (message := decode_record(record.value or b"")) is not None)
+        draft.replay(decode_record(record.value or b"") for record in records)
     if not is_complete:
         raise CorruptBatch("the snapshot has no footer")
     image = draft.finish(offset=snapshot.end_offset - 1, epoch=snapshot.epoch)

@@ -245,3 +245,8 @@ class UserScramCredentialRecord(Message):
     stored_key: bytes = b""
     server_key: bytes = b""
     iterations: Int32 = 0
+
+
+@message(21, versions=(0, 0), flexible_since=0)
+class ZkMigrationStateRecord(Message):
+    zk_migration_state: Int8 = 0

@@ -3,7 +3,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from core_broker.cluster.metadata_records import decode_record, encode_record
+from core_broker.cluster.metadata_records import UnsupportedRecordError, decode_record, encode_record
 from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import DecodeError
 from core_broker.protocol.stored.control import EndTxnMarker
@@ -107,8 +107,12 @@ def test_a_record_has_the_fields_that_every_member_knows_at_the_level(
     assert decode_record(encode_record(record, level)) == expected
 
 
-def test_a_record_of_a_kind_from_the_future_is_skipped() -> None:
-    assert decode_record(b"\x01\x7f\x00") is None
+@pytest.mark.parametrize(
+    "value, message", [(b"\x01\x7f\x00", "type 127"), (b"\x01\x14\x09\x00", "NoOpRecord has version 9")]
+)
+def test_a_record_of_newer_software_is_not_skipped(value: bytes, message: str) -> None:
+    with pytest.raises(UnsupportedRecordError, match=message):
+        decode_record(value)
 
 
 @pytest.mark.parametrize("value", [b"", b"\x01", b"\x02\x14\x00\x00", b"\x01\x14\x09\x00", b"\x01\x02\x00\x40"])
