@@ -208,6 +208,8 @@ class Segment:
 
     def append(self, file: LogFile, view: memoryview, last_offset: int, max_timestamp: int) -> None:
         """Write one batch to the segment's open file; raises OSError, and then the file may have a torn end."""
+        if not self._knows_timestamps:  # of what is there already, and so before more is
+            self._load_timestamps()
         position = self.size
         end = position + len(view)
         if end > self._reserved:
@@ -237,8 +239,6 @@ class Segment:
 
     def note_batch(self, position: int, last_offset: int, max_timestamp: int) -> None:
         """Update the indexes for a batch at `position`."""
-        if not self._knows_timestamps:
-            self._load_timestamps()
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset

@@ -650,6 +650,18 @@ def test_appends_go_on_while_a_thread_flushes(tmp_path: Path, clock: ManualClock
     assert log.recovery_point == log.end_offset == 3000
 
 
+def test_first_append_after_a_clean_stop_finds_nothing_wrong_with_the_indexes(
+    tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = open_log(tmp_path, clock)
+    before.append(build_batch([Record(timestamp=1000, value=b"old")]), leader_epoch=0)
+    before.close()
+    after = open_log(tmp_path, clock, clean=True)
+    after.append(build_batch([Record(timestamp=2000, value=b"new")]), leader_epoch=0)
+    assert after.segments[-1].greatest_timestamp == (2000, 1)
+    assert caplog.messages == []
+
+
 def test_an_idle_partition_has_only_empty_files_and_kafka_misses_none(tmp_path: Path, clock: ManualClock) -> None:
     open_log(tmp_path, clock).close()
     found = {path.name: path.stat().st_size for path in (tmp_path / "t-0").iterdir()}
