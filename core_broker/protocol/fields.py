@@ -420,7 +420,7 @@ def _decode_struct(source: _Source, indent: int, field: _Field, target: str, ver
         return
     source.add(
         indent,
-        "if buffer[position] == 255:",
+        f"if buffer[position] == {_null_marker(field)}:",
         f"    {target}, position = None, position + 1",
         "else:",
         "    position += 1",
@@ -526,7 +526,13 @@ def _encode_struct(source: _Source, indent: int, field: _Field, value: str, vers
     if not field.nullable:
         source.add(indent, call)
         return
-    source.add(indent, f"if {value} is None:", "    out.append(255)", "else:", "    out.append(1)", f"    {call}")
+    null = f"    out.append({_null_marker(field)})"
+    source.add(indent, f"if {value} is None:", null, "else:", "    out.append(1)", f"    {call}")
+
+
+def _null_marker(field: _Field) -> int:
+    """The byte in place of a struct that is null; any other struct begins with 1. Kafka has two ways (KIP-893)."""
+    return 255 if field.tag is None else 0
 
 
 __all__ = [

@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+import msgspec
+
 from core_broker.protocol.fields import Int8, Int32, Int64, Message, NullableSince, Since, Tag, Uuid, message
 from core_broker.protocol.primitives import ZERO_UUID
 
@@ -15,7 +17,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message):
 class TopicPartitions(Message):
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = []
-    assignment_epochs: Annotated[list[Int32] | None, NullableSince(), Tag(0)] = None
+    assignment_epochs: Annotated[list[Int32] | None, NullableSince(), Tag(0)] = []
 
 
 @message(8, versions=(0, 0), flexible_since=0)
@@ -53,7 +55,9 @@ class ConsumerGroupMemberMetadataValue(Message):
     subscribed_topic_regex: Annotated[str | None, NullableSince()] = ""
     rebalance_timeout_ms: Int32 = -1
     server_assignor: Annotated[str | None, NullableSince()] = ""
-    classic_member_metadata: Annotated[ClassicMemberMetadata | None, NullableSince(), Tag(0)] = None
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, NullableSince(), Tag(0)] = msgspec.field(
+        default_factory=ClassicMemberMetadata
+    )
 
 
 @message(3, versions=(0, 0))

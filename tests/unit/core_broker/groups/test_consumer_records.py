@@ -7,7 +7,7 @@ from core_broker.groups.consumer_member import ConsumerMember, MemberState
 from core_broker.groups.consumer_records import Changes, records_of, replay_into, tombstones_of
 from core_broker.groups.group import StoredRecord
 from core_broker.groups.records import decode_record
-from core_broker.protocol.fields import Message
+from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.stored import groups as stored
 from tests.support.consumer_group_world import Client, topic_id, topics
 
@@ -190,3 +190,37 @@ def test_classic_group_that_was_replaced_is_deleted_first() -> None:
     group = ConsumerGroup("g", LIMITS)
     records = records_of(group, Changes(epoch=True, classic=True), 0)
     assert kinds(decoded(records)) == [(2, True), (3, False)]
+
+
+def test_member_without_a_classic_side_is_stored_as_kafka_does_it() -> None:
+    """A missing tag would stand for classic metadata with its defaults: Kafka would take the member for a classic one."""
+    written_by_kafka = bytes.fromhex(
+        "000000000872646b61666b610b2f3132372e302e302e31030b636f6465632d677a69700674696d657301000493e00001000100"
+    )
+    member = stored.ConsumerGroupMemberMetadataValue(
+        instance_id=None,
+        rack_id=None,
+        client_id="rdkafka",
+        client_host="/127.0.0.1",
+        subscribed_topic_names=["codec-gzip", "times"],
+        rebalance_timeout_ms=300_000,
+        server_assignor=None,
+        classic_member_metadata=None,
+    )
+    assert b"\x00\x00" + encode(member, 0) == written_by_kafka
+    assert decode(stored.ConsumerGroupMemberMetadataValue, 0, written_by_kafka, 2) == member
+
+
+def test_member_of_earlier_releases_without_the_tag_has_no_classic_side() -> None:
+    value = stored.ConsumerGroupMemberMetadataValue(client_id="c")
+    group = ConsumerGroup("g", LIMITS)
+    replay_into(group, stored.ConsumerGroupMemberMetadataKey("g", "m"), value)
+    assert group.members["m"].classic is None
+
+
+def test_unknown_epochs_of_an_assignment_are_stored_as_null() -> None:
+    """Kafka takes a missing tag for an empty list, and complains that it is not as long as the partitions."""
+    assigned = stored.ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=1, assigned_partitions=[stored.TopicPartitions(topic_id("t"), [3], None)]
+    )
+    assert encode(assigned, 0).endswith(bytes.fromhex("0200000003 01 00 01 00 01 00"))
