@@ -90,9 +90,9 @@ class MixedCluster:
             jars=self.jars,
         )
 
-    def guest(self, node_id: int) -> BrokerProcess:
-        """Another broker of the kind that the voters are not."""
-        if self.quorum == "caudal":
+    def guest(self, node_id: int, *, like_voters: bool = False) -> BrokerProcess:
+        """Another broker of the kind that the voters are not, unless it should be like them."""
+        if (self.quorum == "caudal") != like_voters:
             node: BrokerProcess = KafkaNode(
                 self.directory / f"kafka-{node_id}",
                 node_id=node_id,

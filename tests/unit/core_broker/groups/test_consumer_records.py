@@ -193,7 +193,7 @@ def test_classic_group_that_was_replaced_is_deleted_first() -> None:
 
 
 def test_member_without_a_classic_side_is_stored_as_kafka_does_it() -> None:
-    """A missing tag would stand for classic metadata with its defaults: Kafka would take the member for a classic one."""
+    """A missing tag stands for classic metadata with its defaults: Kafka would take the member for a classic one."""
     written_by_kafka = bytes.fromhex(
         "000000000872646b61666b610b2f3132372e302e302e31030b636f6465632d677a69700674696d657301000493e00001000100"
     )
