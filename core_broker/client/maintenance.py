@@ -98,7 +98,7 @@ class Maintenance:
         ]
 
     def software(self, broker: Broker) -> Software:
-        """What a broker runs, as far as it tells."""
+        """What a broker runs, as far as its features show it."""
         with self._open(broker) as connection:
             known = connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse)
             newest = max(

@@ -58,7 +58,7 @@ _RECORDS: Final[dict[type[Message], _Steps]] = {
 def initial_features(release: str) -> dict[str, int]:
     """The features of a new cluster: the defaults of a release, as far as we have them.
 
-    metadata.version comes first, since it tells readers what else to expect.
+    metadata.version comes first, since readers learn from it what else to expect.
     """
     level = RELEASES[release]
     elr = {ELR_FEATURE: 1} if level >= _ELR_BY_DEFAULT_SINCE else {}
@@ -66,7 +66,7 @@ def initial_features(release: str) -> dict[str, int]:
 
 
 def offered_features() -> dict[str, tuple[int, int]]:
-    """What a broker tells about itself: the features that it supports, and its version, which cannot be finalised."""
+    """What a broker offers: the features that it supports, and its version, which cannot be finalised."""
     return {**SUPPORTED_FEATURES, VERSION_FEATURE: (0, version_level())}
 
 

@@ -2,7 +2,7 @@
 
 Data directories may come from Apache Kafka or from a newer release. Most of it is the same, byte for byte; what this
 broker does not know would be missing in its next snapshot of the metadata, or be taken for damage and cut off. So
-everything is read once before the first file is touched, and the operator is told what stands in the way.
+everything is read once before the first file is touched, and the error says what stands in the way.
 """
 
 import os
@@ -82,7 +82,7 @@ def _check_tiered_topics(directory: Path, image: MetadataImage, settings: Broker
 
 
 def _check_record_format(log_dir: Path) -> None:
-    """The oldest batch of each log tells: Kafka has written the current format since 0.11."""
+    """The oldest batch of each log shows it: Kafka has written the current format since 0.11."""
     old = [path.name for path in _partition_directories(log_dir) if _first_magic(path) in range(MAGIC)]
     if old:
         reason = f"records from before Kafka 0.11, whose format is not supported, are in {_shown(sorted(old))}"

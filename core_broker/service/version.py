@@ -1,4 +1,4 @@
-"""The version of this software, and how a broker tells it to those who ask.
+"""The version of this software, and how a broker offers it to those who ask.
 
 Kafka's protocol has no field for it. Our brokers offer a feature (KIP-584) whose highest level is the version; nothing
 ever finalises it, so brokers and controllers of any other kind ignore it.

@@ -21,7 +21,7 @@ _ABORTED: Final = 3
 
 
 class Worker:
-    """A client in a thread of its own, which notes every error that it is told of."""
+    """A client in a thread of its own, which notes every error that it gets."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []
@@ -128,7 +128,7 @@ class GroupLoad(Worker):
     def _commit(self) -> None:
         """Commit what was read; again if the coordinator moves or the member's epoch is stale.
 
-        Kafka's Java consumer does the same by itself; librdkafka tries a few times, and then tells the application.
+        Kafka's Java consumer does the same by itself; librdkafka tries a few times, and then returns the error.
         """
         ends_at = time.monotonic() + TIMEOUT_S
         while True:

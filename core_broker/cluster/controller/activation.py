@@ -13,7 +13,7 @@ def plan_activation(
 ) -> list[list[Message]]:
     """The batches to write, in their order: the end of what another controller left behind, and a new cluster's start.
 
-    A transaction whose controller is gone is aborted: nobody else knows how it should have gone on. If it was the start
+    A transaction whose controller is gone is aborted: no other knows how it should have gone on. If it was the start
     of the cluster, that is repeated.
     """
     abort: list[Message] = [stored.AbortTransactionRecord(reason="Controller failover")]
@@ -22,7 +22,7 @@ def plan_activation(
 
 
 def bootstrap_records(image: MetadataImage, settings: BrokerSettings) -> list[Message]:
-    """The features of a new cluster; metadata.version comes first, since it tells readers what else to expect."""
+    """The features of a new cluster; metadata.version comes first, since readers learn from it what else to expect."""
     if METADATA_VERSION in image.features:
         return []
     initial = initial_features(settings.initial_release_version)
