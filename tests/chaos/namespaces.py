@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Final
 
 from tests.chaos.network import BROKER, CHANNELS, CLIENTS, CONTROLLER
@@ -16,6 +17,8 @@ from tests.chaos.network import BROKER, CHANNELS, CLIENTS, CONTROLLER
 PORTS: Final = {BROKER: 9092, CONTROLLER: 9093}
 """Each node has an address of its own, so all have the same ports."""
 
+_numbers: Final = count()
+"""The kernel removes a namespace's devices some time after it; their names must not be used again at once."""
 _LOCAL_PRIORITY: Final = "1000"
 _CUT_PRIORITY: Final = "100"
 
@@ -24,7 +27,7 @@ class NamespaceNetwork:
     """A bridge, and a namespace behind it for each of the nodes and one for the clients."""
 
     def __init__(self, nodes: Sequence[int]) -> None:
-        self._prefix = f"c{os.getpid()}"
+        self._prefix = f"c{os.getpid()}x{next(_numbers)}"
         self._members = [CLIENTS, *nodes]
         self._cuts: list[list[str]] = []
         try:
