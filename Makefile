@@ -115,8 +115,15 @@ FAULTS ?= 1000000
 KINDS ?=
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 
-chaos: setup ## Kill, pause, cut off and fill up three brokers under load, and check what clients saw (MINUTES=, FAULTS=, KINDS=, SEED=)
-	$(BIN)/python -m tests.chaos --minutes $(MINUTES) --faults $(FAULTS) --kinds "$(KINDS)" --seed $(SEED)
+# Mixed clusters run the newest of these releases, or the Kafka in the folder that KAFKA_JARS names.
+KAFKA_FOLDER = $(or $(KAFKA_JARS),$(CURDIR)/$(VENV)/java/releases/$(lastword $(MIXED_RELEASES)))
+FETCH_KAFKA = $(if $(KAFKA_JARS),,mvn -q -B -f tests/support/java/kafka.xml -Dkafka.version=$(lastword $(MIXED_RELEASES)) \
+	dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(KAFKA_FOLDER))
+
+chaos: setup ## Kill, pause, cut off and fill up brokers under load, and check what clients saw (MINUTES=, FAULTS=, KINDS=, SEED=, MIXED=caudal or kafka)
+	$(if $(MIXED),$(FETCH_KAFKA))
+	$(if $(MIXED),KAFKA_JARS=$(KAFKA_FOLDER)) $(BIN)/python -m tests.chaos --minutes $(MINUTES) --faults $(FAULTS) \
+		--kinds "$(KINDS)" --seed $(SEED) $(if $(MIXED),--mixed $(MIXED))
 
 run: setup ## Start the whole platform and show it at work, step by step (ONCE=1 ends it afterwards, BROKERS=3 on a cluster)
 	@$(BIN)/caudal quickstart $(if $(BROKERS),--brokers $(BROKERS))

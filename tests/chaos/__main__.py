@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [--minutes M] [--faults N] [--kinds a,b] [--seed S]`: faults, then a verdict."""
+"""`python -m tests.chaos [--minutes M] [--faults N] [--kinds a,b] [--mixed KIND] [--seed S]`: faults and a verdict."""
 
 import argparse
 import random
@@ -6,22 +6,31 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tests.chaos.nodes import CAUDAL, KAFKA
 from tests.chaos.run import Plan, run
 from tests.chaos.verdict import judge, print_verdict
+from tests.support.kafka import KAFKA_JARS
 
 _SEEDS: Final = 1_000_000
 
 
 def main() -> int:
     """Run, print the verdict, and return 0 if every figure passes."""
-    parser = argparse.ArgumentParser(prog="tests.chaos", description="Faults for three brokers under load.")
+    parser = argparse.ArgumentParser(prog="tests.chaos", description="Faults for brokers under load.")
     parser.add_argument("--minutes", type=float, default=5.0, help="how long faults are injected")
     parser.add_argument("--faults", type=int, default=1_000_000, help="how many faults at most")
     parser.add_argument("--kinds", default="", help="which faults, separated by commas; all by default")
     parser.add_argument("--rate", type=int, default=1500, help="records per second of each of two producers")
+    parser.add_argument(
+        "--mixed",
+        choices=[CAUDAL, KAFKA],
+        help="five brokers instead of three: a quorum of this kind, and two brokers of the other",
+    )
     parser.add_argument("--seed", type=int, default=random.randrange(_SEEDS))
     parser.add_argument("--directory", type=Path, default=Path("chaos"), help="for all files; emptied first")
     arguments = parser.parse_args()
+    if arguments.mixed and not KAFKA_JARS:
+        parser.error("set KAFKA_JARS to a folder with the jars of a Kafka release: `make chaos MIXED=…` fetches them")
     plan = Plan(
         directory=arguments.directory.resolve(),
         seed=arguments.seed,
@@ -29,6 +38,7 @@ def main() -> int:
         faults_max=arguments.faults,
         kinds=[kind for kind in arguments.kinds.split(",") if kind],
         rate=arguments.rate,
+        quorum=arguments.mixed,
     )
     print(f"seed {plan.seed}, histories in {plan.directory}", flush=True)
     result = run(plan, lambda line: print(line, flush=True))

@@ -1,28 +1,25 @@
-"""Three brokers whose connections pass through a network of ours, and what the fault injector asks about them."""
+"""Brokers whose connections pass through a network of ours, and what the fault injector asks about them."""
 
 import json
-import os
-import resource
-import shutil
-import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from typing_extensions import override
 
-from tests.chaos.network import BROKER, CONTROLLER, Network
-from tests.support.cluster import FAST_FAILOVER, BrokerCluster, ClusterNode
-from tests.support.service import run_module
+from tests.chaos.network import Network
+from tests.chaos.nodes import KAFKA, CaudalGuest, CaudalVoter, ChaosNode, KafkaMember
+from tests.support.cluster import FAST_FAILOVER
+from tests.support.kafka import stored_cluster_id
+from tests.support.mixed_cluster import GUESTS, VOTERS
+from tests.support.patience import eventually
 
-SESSION_TIMEOUT_S: Final = int(FAST_FAILOVER["broker.session.timeout.ms"]) / 1000
 INTERNAL_PARTITIONS: Final = 3
 
 SETTINGS: Final[Mapping[str, str]] = {
     **FAST_FAILOVER,
-    "controller.quorum.auto.join.enable": "true",
     "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
     "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
     "auto.create.topics.enable": "false",
@@ -31,83 +28,112 @@ SETTINGS: Final[Mapping[str, str]] = {
     "log.segment.bytes": str(16 * 1024 * 1024),
     "leader.imbalance.check.interval.seconds": "20",
 }
+MIXED_SETTINGS: Final[Mapping[str, str]] = {
+    **SETTINGS,
+    # Five brokers, of which some compile themselves first, share the processors with their clients.
+    "broker.session.timeout.ms": "6000",
+    "broker.heartbeat.interval.ms": "2000",
+    "controller.quorum.election.timeout.ms": "2000",
+    "controller.quorum.election.backoff.max.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "4000",
+    "controller.quorum.request.timeout.ms": "4000",
+    "replica.lag.time.max.ms": "10000",
+}
+_BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 
 
-class ChaosNode(ClusterNode):
-    """A broker that other nodes and clients reach only through its proxies."""
+class ChaosCluster:
+    """Nodes 1 to 3, which are brokers and controllers.
 
-    def __init__(self, directory: Path, *, node_id: int, network: Network, program: Sequence[str]) -> None:
-        super().__init__(directory, node_id=node_id, settings=SETTINGS)
-        self._program = program
-        self.proxy_port = network.listen(node_id, self._port, BROKER)
-        self.controller_proxy_port = network.listen(node_id, self.controller_port, CONTROLLER)
-        self.settings["advertised.listeners"] = (
-            f"PLAINTEXT://127.0.0.1:{self.proxy_port},CONTROLLER://127.0.0.1:{self.controller_proxy_port}"
-        )
+    With `quorum` it is a mixed cluster: nodes 1 to 3 are of that kind, and nodes 4 and 5 are brokers of the other.
+    `program` is the module to run for our own controllers, with arguments.
+    """
 
-    @override
-    def _command(self) -> list[str]:
-        settings = super()._command()[3:]
-        module, *arguments = self._program
-        return [*run_module(module, {}, *arguments), *settings]
-
-    def pause(self) -> None:
-        """Stop the process without ending it: its connections stay open, and it does not know how time passes."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let a paused process continue."""
-        os.kill(self.pid, signal.SIGCONT)
-
-    def limit_files(self, limit_bytes: int | None) -> None:
-        """Fail every write beyond a position in a file, as a full disk does; None for no limit."""
-        hard = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)[1]
-        soft = hard if limit_bytes is None else limit_bytes
-        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (soft, hard))
-
-    def wipe(self) -> None:
-        """Delete everything that the broker has stored."""
-        shutil.rmtree(self.data)
-
-
-class ChaosCluster(BrokerCluster):
-    """Nodes 1 to 3. `program` is the module to run, with arguments."""
-
-    def __init__(self, directory: Path, *, seed: int, program: Sequence[str] = ("core_broker",)) -> None:
-        self.nodes: dict[int, ClusterNode] = {}
+    def __init__(
+        self, directory: Path, *, seed: int, program: Sequence[str] = ("core_broker",), quorum: str | None = None
+    ) -> None:
         self.network = Network(self._broker_pids, seed=seed)
-        self.members: dict[int, ChaosNode] = {
-            number: ChaosNode(directory / f"broker-{number}", node_id=number, network=self.network, program=program)
-            for number in (1, 2, 3)
-        }
-        self.nodes.update(self.members)
+        self.members: dict[int, ChaosNode] = {}
+        self.is_mixed = quorum is not None
+        settings = MIXED_SETTINGS if self.is_mixed else SETTINGS
+        self.failover_s = int(settings["broker.session.timeout.ms"]) / 1000 + 2
+        """How long a partition may go without a write after its leader was killed, the controller or not."""
+        for number in VOTERS:
+            folder = directory / f"broker-{number}"
+            self.members[number] = (
+                KafkaMember(folder, node_id=number, settings=settings, is_voter=True)
+                if quorum == KAFKA
+                else CaudalVoter(folder, node_id=number, settings=settings, program=program)
+            )
+        for number in GUESTS if self.is_mixed else ():
+            folder = directory / f"broker-{number}"
+            self.members[number] = (
+                CaudalGuest(folder, node_id=number, settings=settings)
+                if quorum == KAFKA
+                else KafkaMember(folder, node_id=number, settings=settings, is_voter=False)
+            )
+        for number, node in self.members.items():
+            node.hide_behind(self.network, is_controller=number in VOTERS)
+        self._voters = [self.members[number] for number in VOTERS]
         self._admin: AdminClient | None = None
 
-    @override
-    def start(self, numbers: Sequence[int] | None = None) -> None:
-        """Form the cluster. From then on each node knows the others, and none would form a second one."""
-        for node in self.members.values():
-            others = [other for other in self.members.values() if other is not node]
-            servers = ",".join(f"127.0.0.1:{other.controller_proxy_port}" for other in others)
-            if node.node_id > 1:
-                node.settings["controller.quorum.bootstrap.servers"] = servers
-        super().start(numbers)
-        first = self.members[1]
-        first.settings["controller.quorum.bootstrap.servers"] = ",".join(
-            f"127.0.0.1:{self.members[number].controller_proxy_port}" for number in (2, 3)
-        )
-        self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "socket.timeout.ms": 5000, "log_level": 0})
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
-    @override
     def __exit__(self, *failure: object) -> None:
-        super().__exit__(*failure)
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda node: node.kill(), self))
         self._admin = None
         self.network.close()
 
+    def __iter__(self) -> Iterator[ChaosNode]:
+        return iter(self.members.values())
+
+    def __getitem__(self, node_id: int) -> ChaosNode:
+        return self.members[node_id]
+
+    def _start(self) -> None:
+        """Form the cluster. From then on each node knows the others, and none would form a second one."""
+        addresses = {node.node_id: f"127.0.0.1:{node.controller_proxy_port}" for node in self._voters}
+        static = {"controller.quorum.voters": ",".join(f"{number}@{where}" for number, where in addresses.items())}
+        joining = [node for node in self._voters if isinstance(node, CaudalVoter)]
+        for node in self:
+            others = ",".join(where for number, where in addresses.items() if number != node.node_id)
+            if isinstance(node, KafkaMember):
+                node.quorum = {_BOOTSTRAP: others} if joining else static
+            elif isinstance(node, CaudalGuest):
+                node.settings.update(static)
+            else:
+                node.settings["controller.quorum.auto.join.enable"] = "true"
+                if node is not self._voters[0]:
+                    node.settings[_BOOTSTRAP] = others
+        self._start_together(self._voters)
+        # Before that, the loss of one broker could leave the others without a quorum.
+        eventually(lambda: all("is a voter of the metadata quorum" in node.log_text() for node in joining[1:]))
+        if joining:
+            joining[0].settings[_BOOTSTRAP] = ",".join(list(addresses.values())[1:])
+        guests = [node for node in self if node not in self._voters]
+        for node in guests:
+            if isinstance(node, KafkaMember):
+                node.cluster_id = stored_cluster_id(self._voters[0].data)
+        if guests:
+            self._start_together(guests)
+        self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "socket.timeout.ms": 5000, "log_level": 0})
+        eventually(lambda: len(self.admin.list_topics(timeout=10).brokers), lambda count: count == len(self.members))
+
+    def _start_together(self, nodes: Sequence[ChaosNode]) -> None:
+        with ThreadPoolExecutor(len(nodes)) as threads:
+            list(threads.map(lambda node: node.start(), nodes))
+
     @property
-    @override
     def bootstrap(self) -> str:
-        return ",".join(f"127.0.0.1:{node.proxy_port}" for node in self.members.values())
+        """Where clients connect to: every broker."""
+        return ",".join(f"127.0.0.1:{node.proxy_port}" for node in self)
 
     @property
     def admin(self) -> AdminClient:
@@ -116,13 +142,17 @@ class ChaosCluster(BrokerCluster):
         return self._admin
 
     def _broker_pids(self) -> dict[int, int]:
-        return {node.pid: node.node_id for node in self.members.values() if node.is_running}
+        return {node.pid: node.node_id for node in self if node.is_running}
 
     # -- who has which role --
 
     def leaders(self) -> dict[tuple[str, int], int]:
         """The leader of each partition, as the metadata has it; empty if no broker answers."""
         return {key: leader for key, (leader, _, _) in self._partitions().items()}
+
+    def replicas(self) -> dict[tuple[str, int], list[int]]:
+        """The nodes that have each partition."""
+        return {key: replicas for key, (_, replicas, _) in self._partitions().items()}
 
     def in_sync(self, topic: str, partition: int) -> list[int]:
         """The in-sync replicas of a partition."""
@@ -148,7 +178,7 @@ class ChaosCluster(BrokerCluster):
     def controller(self) -> int | None:
         """The leader of the metadata quorum, from the files in which the nodes keep their votes."""
         found = []
-        for node in self.members.values():
+        for node in self:
             for path in node.data.rglob("quorum-state"):
                 try:
                     state = json.loads(path.read_text())
@@ -164,8 +194,8 @@ class ChaosCluster(BrokerCluster):
 
 
 def _java_hash(text: str) -> int:
-    """`String.hashCode` of Java without its sign, by which Kafka assigns names to partitions."""
+    """The absolute value of Java's `String.hashCode`, by which Kafka assigns names to partitions."""
     code = 0
     for character in text:
         code = (31 * code + ord(character)) & 0xFFFFFFFF
-    return code & 0x7FFFFFFF
+    return code if code < 1 << 31 else (1 << 32) - code

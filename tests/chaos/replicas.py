@@ -40,13 +40,17 @@ class Comparison:
     differences: list[str] = field(default_factory=list)
 
 
-def compare_replicas(directories: Mapping[int, Path], high_watermarks: Mapping[tuple[str, int], int]) -> Comparison:
-    """Compare the logs of every partition on every node, up to what is committed."""
+def compare_replicas(
+    directories: Mapping[int, Path],
+    high_watermarks: Mapping[tuple[str, int], int],
+    replicas: Mapping[tuple[str, int], Sequence[int]],
+) -> Comparison:
+    """Compare the logs of every partition on the nodes that have it, up to what is committed."""
     result = Comparison()
     for (topic, partition), high_watermark in high_watermarks.items():
         name = f"{topic}-{partition}"
         result.partitions += 1
-        logs = {node: _log(directory, name, result) for node, directory in directories.items()}
+        logs = {node: _log(directories[node], name, result) for node in replicas[topic, partition]}
         _compare(name, logs, high_watermark, result)
     _compare_metadata(directories, result)
     return result
@@ -119,7 +123,7 @@ def producer_epoch(directory: Path, name: str, offset: int) -> tuple[int, int]:
 
 
 def _compare_metadata(directories: Mapping[int, Path], result: Comparison) -> None:
-    """The metadata logs agree wherever two nodes have the same offset: one leader per epoch decided about it.
+    """The metadata logs agree wherever nodes have the same offset: one leader per epoch decided about it.
 
     Each node may lack the end, and the beginning that its snapshot replaces.
     """
@@ -130,8 +134,8 @@ def _compare_metadata(directories: Mapping[int, Path], result: Comparison) -> No
         batches = [batch for file in files for batch in read_batches(file.read_bytes(), f"node {node}", problems)]
         found.append({batch.base_offset: batch.raw for batch in batches})
     end = min((max(log, default=-1) for log in found), default=-1)
-    for offset in found[0].keys() & found[1].keys() & found[2].keys() if len(found) == 3 else ():
+    for offset in sorted({offset for log in found for offset in log if offset < end}):
         result.batches += 1
-        if offset < end and len({log[offset] for log in found}) > 1:
+        if len({log[offset] for log in found if offset in log}) > 1:
             result.differences.append(f"{METADATA}: offset {offset} differs")
     result.differences += [f"{METADATA}: {problem}" for problem in problems]

@@ -12,15 +12,14 @@ from confluent_kafka.admin import NewTopic
 
 from tests.chaos.checker import Report, check_directory
 from tests.chaos.clients import GROUPS, ClientProcesses
-from tests.chaos.cluster import ChaosCluster
+from tests.chaos.cluster import INTERNAL_PARTITIONS, ChaosCluster
 from tests.chaos.faults import FaultInjector
 from tests.chaos.history import History, encode_value
 from tests.chaos.network import BROKER
 from tests.chaos.replicas import Comparison, compare_replicas, producer_epoch
-from tests.chaos.topics import INPUT, TOPICS
+from tests.chaos.topics import INPUT, INTERNAL, TOPICS, mixed_replicas
 from tests.chaos.workloads import CONNECTION, CONSUMER, Client
 
-INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
 HEAL_S: Final = 30.0
 MIN_ISR_KEPT: Final = "NOT_ENOUGH_REPLICAS, read"
 _PATIENCE_S: Final = 180.0
@@ -43,6 +42,8 @@ class Plan:
     """Whom they meet; all roles if empty."""
     rate: int = 1500
     program: Sequence[str] = ("core_broker",)
+    quorum: str | None = None
+    """The kind of the quorum in a mixed cluster; None for three brokers of ours."""
     clients: Sequence[str] = tuple(GROUPS)
     probes: bool = True
 
@@ -54,6 +55,8 @@ class Result:
     report: Report
     comparison: Comparison
     healed_after_s: float | None
+    failover_s: float
+    """How long a failover may take."""
     failed_clients: list[str]
     probe: str
 
@@ -64,7 +67,7 @@ def run(plan: Plan, say: Say) -> Result:
     plan.directory.mkdir(parents=True)
     with (
         History(plan.directory / "faults.jsonl") as history,
-        ChaosCluster(plan.directory, seed=plan.seed, program=plan.program) as cluster,
+        ChaosCluster(plan.directory, seed=plan.seed, program=plan.program, quorum=plan.quorum) as cluster,
     ):
         history.write("plan", seed=plan.seed, seconds=plan.seconds, kinds=plan.kinds, rate=plan.rate)
         create_topics(cluster)
@@ -82,9 +85,23 @@ def run(plan: Plan, say: Say) -> Result:
 def create_topics(cluster: ChaosCluster) -> None:
     """Create the topics of the workloads, with three replicas of which two must have every record."""
     config = {"max.message.bytes": str(_TOPIC_BYTES_MAX), "min.insync.replicas": "2"}
-    topics = [NewTopic(name, count, 3, config=config) for name, count in TOPICS.items()]
+    if cluster.is_mixed:
+        topics = _mixed_topics(config)
+    else:
+        topics = [NewTopic(name, count, 3, config=config) for name, count in TOPICS.items()]
     for future in cluster.admin.create_topics(topics, operation_timeout=30).values():
         future.result(30)
+
+
+def _mixed_topics(config: dict[str, str]) -> list[NewTopic]:
+    """The same topics and the internal ones, each with replicas on both kinds of brokers."""
+    stored = {"cleanup.policy": "compact", "min.insync.replicas": "2"}
+    wanted = [(name, count, config) for name, count in TOPICS.items()]
+    wanted += [(name, INTERNAL_PARTITIONS, stored) for name in INTERNAL]
+    return [
+        NewTopic(name, count, replica_assignment=mixed_replicas(count, first=number), config=settings)
+        for number, (name, count, settings) in enumerate(wanted)
+    ]
 
 
 def _inject(plan: Plan, injector: FaultInjector, clients: ClientProcesses, say: Say) -> None:
@@ -126,17 +143,20 @@ def _finish(
     probe = probe_min_isr(cluster, history) if plan.probes else ""
     if plan.probes:
         injector.wait_until_healthy(_PATIENCE_S)
-    high_watermarks = end_offsets(cluster)
+    high_watermarks, replicas = end_offsets(cluster), cluster.replicas()
     for node in cluster:
         node.kill()
     say("comparing the replicas and checking the histories")
     directories = {node.node_id: node.data for node in cluster}
     report = check_directory(plan.directory)
-    report.excuse_resent(lambda key, offset: producer_epoch(cluster[1].data, f"{key[0]}-{key[1]}", offset))
+    report.excuse_resent(
+        lambda key, offset: producer_epoch(cluster[replicas[key][0]].data, f"{key[0]}-{key[1]}", offset)
+    )
     return Result(
         report=report,
-        comparison=compare_replicas(directories, high_watermarks),
+        comparison=compare_replicas(directories, high_watermarks, replicas),
         healed_after_s=healed_after_s,
+        failover_s=cluster.failover_s,
         failed_clients=failed,
         probe=probe,
     )

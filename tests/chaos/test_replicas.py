@@ -25,7 +25,9 @@ def replicas(directory: Path, contents: dict[int, bytes], name: str = "t-0") -> 
 
 
 def differences(directory: Path, contents: dict[int, bytes], high_watermark: int) -> list[str]:
-    return compare_replicas(replicas(directory, contents), {("t", 0): high_watermark}).differences
+    return compare_replicas(
+        replicas(directory, contents), {("t", 0): high_watermark}, {("t", 0): list(contents)}
+    ).differences
 
 
 def test_equal_replicas(tmp_path: Path) -> None:
@@ -54,6 +56,18 @@ def test_a_replica_that_ends_below_the_high_watermark(tmp_path: Path) -> None:
     assert found == ["t-0: node 2 ends at 1, below the high watermark 2"]
 
 
+def test_a_replica_that_is_missing(tmp_path: Path) -> None:
+    directories = replicas(tmp_path, {1: batch(0, b"a"), 2: batch(0, b"a")})
+    found = compare_replicas({**directories, 3: tmp_path / "broker-3"}, {("t", 0): 1}, {("t", 0): [1, 2, 3]})
+    assert found.differences == ["t-0: node 3 ends at 0, below the high watermark 1"]
+
+
+def test_a_node_that_is_no_replica_has_nothing(tmp_path: Path) -> None:
+    directories = replicas(tmp_path, {1: batch(0, b"a"), 2: batch(0, b"a")})
+    found = compare_replicas({**directories, 3: tmp_path / "broker-3"}, {("t", 0): 1}, {("t", 0): [1, 2]})
+    assert found.differences == []
+
+
 def test_a_replica_with_a_gap(tmp_path: Path) -> None:
     log = batch(0, b"a") + batch(2, b"c")
     assert len(differences(tmp_path, dict.fromkeys(NODES, log), 3)) == 3
@@ -68,7 +82,7 @@ def test_a_batch_with_a_wrong_checksum(tmp_path: Path) -> None:
 def test_metadata_logs_that_disagree_about_an_offset(tmp_path: Path) -> None:
     log = batch(0, b"a") + batch(1, b"b")
     directories = replicas(tmp_path, {1: log, 2: log, 3: batch(0, b"c") + batch(1, b"b")}, METADATA)
-    assert compare_replicas(directories, {}).differences == [f"{METADATA}: offset 0 differs"]
+    assert compare_replicas(directories, {}, {}).differences == [f"{METADATA}: offset 0 differs"]
 
 
 def test_a_producer_whose_sequence_is_there_twice(tmp_path: Path) -> None:

@@ -94,15 +94,5 @@ def test_replicas_of_both_kinds_have_equal_bytes(mixed: MixedCluster, topics: li
     admin = AdminClient({"bootstrap.servers": mixed.bootstrap})
     eventually(lambda: in_sync(admin), lambda found: set(found.values()) == {3})
     for topic, replicas in ASSIGNMENTS.items():
-        eventually(partial(stored, mixed, topic), lambda found: len(set(found.values())) == 1)
-        assert set(stored(mixed, topic)) == set(replicas)
-
-
-def stored(mixed: MixedCluster, topic: str) -> dict[int, bytes]:
-    """The segments of a topic's only partition on each broker that has them."""
-    folders = {number: node.data / f"{topic}-0" for number, node in mixed.nodes.items()}
-    return {
-        number: b"".join(file.read_bytes() for file in sorted(folder.glob("*.log")))
-        for number, folder in folders.items()
-        if folder.exists()
-    }
+        eventually(partial(mixed.stored, topic), lambda found: len(set(found.values())) == 1)
+        assert set(mixed.stored(topic)) == set(replicas)

@@ -31,6 +31,12 @@ SMALL_JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 CLUSTER_ID: Final = "MkU3OEVBNTcwNTJENDM2Qk"
 
 
+def stored_cluster_id(data: Path) -> str:
+    """The id that the `meta.properties` of a node of either kind has."""
+    lines = (data / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)["cluster.id"]
+
+
 def start_class() -> type[BrokerProcess]:
     """What to start where a broker is asked for."""
     if KAFKA_JARS is not None:

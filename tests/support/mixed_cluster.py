@@ -16,7 +16,7 @@ import pytest
 from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import FAST_FAILOVER, ClusterNode
-from tests.support.kafka import CLUSTER_ID, KAFKA_JARS, SMALL_JAVA, KafkaNode
+from tests.support.kafka import CLUSTER_ID, KAFKA_JARS, SMALL_JAVA, KafkaNode, stored_cluster_id
 from tests.support.role_cluster import ControllerProcess, PureBrokerProcess
 from tests.support.routing import live_brokers
 
@@ -116,13 +116,21 @@ class MixedCluster:
         """The id that every node's `meta.properties` has."""
         if self.quorum == "kafka":
             return CLUSTER_ID
-        lines = (self.voters[VOTERS[0]].data / "meta.properties").read_text().splitlines()
-        return dict(line.split("=", 1) for line in lines if "=" in line)["cluster.id"]
+        return stored_cluster_id(self.voters[VOTERS[0]].data)
 
     @property
     def bootstrap(self) -> str:
         """Where clients connect to: every broker."""
         return ",".join(node.address for node in self.nodes.values())
+
+    def stored(self, topic: str) -> dict[int, bytes]:
+        """The segments of a topic's only partition on each broker that has them."""
+        folders = {number: node.data / f"{topic}-0" for number, node in self.nodes.items()}
+        return {
+            number: b"".join(file.read_bytes() for file in sorted(folder.glob("*.log")))
+            for number, folder in folders.items()
+            if folder.exists()
+        }
 
     @contextmanager
     def running(self, guests: Sequence[int] = GUESTS) -> Iterator["MixedCluster"]:
