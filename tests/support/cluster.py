@@ -4,10 +4,12 @@ With CAUDAL_NODES=3 the tests of `tests/conformance` run against such a cluster 
 """
 
 import os
+import random
 import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
@@ -18,6 +20,9 @@ from tests.support.broker import BrokerProcess
 from tests.support.patience import eventually
 from tests.support.routing import live_brokers
 from tests.support.service import READY_TIMEOUT_S, run_module
+
+_PORTS: Final = (10_000, 32_768)
+_given_ports: set[int] = set()
 
 CAUDAL_NODES: Final = int(os.environ.get("CAUDAL_NODES", "1"))
 
@@ -158,8 +163,15 @@ def _knows(node: BrokerProcess, brokers: int) -> bool:
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+    """A port that nothing listens on, and that is given once.
+
+    It is below those that the system gives to connections: one of them could have it when its broker starts again.
+    """
+    while True:
+        port = random.SystemRandom().randrange(*_PORTS)
+        if port in _given_ports:
+            continue
+        with socket.socket() as sock, suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            _given_ports.add(port)
+            return port
