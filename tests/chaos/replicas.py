@@ -88,7 +88,8 @@ def _compare(name: str, logs: Mapping[int, Sequence[Batch]], high_watermark: int
         if end < high_watermark:
             result.differences.append(f"{name}: node {node} ends at {end}, below the high watermark {high_watermark}")
     (first_node, first), *others = committed.items()
-    _check_sequences(name, first, result)
+    if not name.startswith("__"):  # Kafka's coordinators give all offsets of a transaction the sequence 0
+        _check_sequences(name, first, result)
     result.batches += len(first)
     for node, log in others:
         for ours, theirs in zip(first, log, strict=False):

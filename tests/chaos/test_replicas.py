@@ -85,6 +85,12 @@ def test_metadata_logs_that_disagree_about_an_offset(tmp_path: Path) -> None:
     assert compare_replicas(directories, {}, {}).differences == [f"{METADATA}: offset 0 differs"]
 
 
+def test_offsets_that_a_coordinator_wrote_for_a_producer_have_no_sequences(tmp_path: Path) -> None:
+    log = batch(0, b"a", sequence=0) + batch(1, b"b", sequence=0)
+    directories = replicas(tmp_path, dict.fromkeys(NODES, log), "__t-0")
+    assert compare_replicas(directories, {("__t", 0): 2}, {("__t", 0): NODES}).differences == []
+
+
 def test_a_producer_whose_sequence_is_there_twice(tmp_path: Path) -> None:
     log = batch(0, b"a", sequence=0) + batch(1, b"b", sequence=1) + batch(2, b"b", sequence=1)
     found = differences(tmp_path, dict.fromkeys(NODES, log), 3)
