@@ -10,6 +10,8 @@ from deploy.views.text import plural
 
 DEFAULT_REPLICAS: Final = "default.replication.factor"
 MIN_IN_SYNC: Final = "min.insync.replicas"
+_OWN: Final = "DYNAMIC_TOPIC_CONFIG"
+"""The source of a config that was set for the topic itself."""
 
 
 class TopicSummary(msgspec.Struct, frozen=True):
@@ -49,9 +51,9 @@ def list_topics(admin: Admin, *, internal: bool) -> list[TopicSummary]:
 
 
 def describe_topic(admin: Admin, name: str, *, all_configs: bool) -> TopicView:
-    """One topic, with the configs that are set or with all of them."""
+    """One topic, with the configs that were set for it or with all of them."""
     (topic,) = admin.topics([name])
-    configs = {item.key: item.value for item in admin.configs(name) if all_configs or not item.is_default}
+    configs = {item.key: item.value for item in admin.configs(name) if all_configs or item.source == _OWN}
     wanted = [(name, partition.index) for partition in topic.partitions]
     earliest, latest = admin.offsets(wanted, "earliest"), admin.offsets(wanted, "latest")
     partitions = [
