@@ -1,5 +1,6 @@
 """A group member under full control of its caller: where partitions start, when to pause, what to commit."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from core_broker.client.consumer import TopicPartition, incoming
-from core_broker.client.errors import ClientError, NotFound, Rejected, from_kafka, is_passing, map_errors
+from core_broker.client.errors import ClientError, Fatal, NotFound, Rejected, from_kafka, is_passing, map_errors
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import ClientSettings, Configuration
+
+log = logging.getLogger(__name__)
 
 Starts = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int]]
 """Start offsets of newly assigned partitions; those left out start at the committed offset or by the reset policy."""
@@ -295,6 +298,9 @@ class GroupConsumer:
         """Leave the group."""
         try:
             self.unsubscribe()
+        except Fatal as error:  # Another member has its instance id, or it failed before: there is nothing to leave.
+            log.info("a consumer is closed that is no member any more", extra={"error": str(error)})
+            self._drain_rebalance_events()
         finally:
             with map_errors():
                 self._consumer.close()

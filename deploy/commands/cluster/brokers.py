@@ -23,6 +23,8 @@ TopicsOption = Annotated[
 _FOLLOWING_S: Final = 5.0
 """Longer than a voter that is up takes between two fetches."""
 _LOOK_S: Final = 0.3
+_MOVED_MS: Final = 100
+"""The leader may report one moment a millisecond apart: it converts from a clock that is not the wall's."""
 _SEE: Final = "see what there is:  `caudal cluster`"
 
 
@@ -240,7 +242,7 @@ def _is_following(client: "Admin", voter: int) -> bool:
     while time.monotonic() < ends_at:
         quorum = client.maintenance.quorum()
         caught_up_ms = next((item.caught_up_ms for item in quorum.voters if item.id == voter), -1)
-        if quorum.leader_id == voter or (first is not None and caught_up_ms > first):
+        if quorum.leader_id == voter or (first is not None and caught_up_ms > first + _MOVED_MS):
             return True
         first = caught_up_ms if first is None else first
         time.sleep(_LOOK_S)

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from core_broker.client.consumer import TopicPartition
-from core_broker.client.errors import NotFound, Rejected
+from core_broker.client.errors import Fatal, NotFound, Rejected
 from core_broker.client.group_consumer import BEGINNING, END, AssignmentLost, Commit, GroupConsumer, NoCommittedOffset
 from core_broker.client.producer import Producer
 from core_broker.client.records import IncomingRecord, OutgoingRecord
@@ -18,8 +18,12 @@ _PATIENCE_S = 60.0
 class Member:
     """A consumer, and what its group did to it."""
 
-    def __init__(self, cluster: ClientSettings, group: str, reset: str = "earliest") -> None:
-        defaults = {"fetch.wait.max.ms": 50}
+    def __init__(
+        self, cluster: ClientSettings, group: str, reset: str = "earliest", instance_id: str | None = None
+    ) -> None:
+        defaults: dict[str, str | int] = {"fetch.wait.max.ms": 50}
+        if instance_id is not None:
+            defaults["group.instance.id"] = instance_id
         self.consumer = GroupConsumer(
             cluster, group_id=group, defaults=defaults, properties={"auto.offset.reset": reset}
         )
@@ -106,6 +110,28 @@ def test_partitions_are_taken_away_for_a_new_member(
     eventually(assigned, lambda count: count == 2, timeout_s=_PATIENCE_S, pause_s=0)
     assert len(member.taken) == 4
     other.consumer.close()
+
+
+def test_a_member_whose_instance_id_another_took_is_closed_without_an_error(
+    cluster: ClientSettings, written: str, name: str
+) -> None:
+    older, newer = (Member(cluster, name, instance_id="one") for _ in range(2))
+    older.subscribe(written)
+    older.join()
+    newer.subscribe(written)
+    newer.join()
+
+    def is_fenced() -> bool:
+        try:
+            older.consumer.read(1, timeout_ms=50)
+        except Fatal:
+            return True
+        return False
+
+    eventually(is_fenced, timeout_s=_PATIENCE_S, pause_s=0)
+    older.consumer.close()
+    assert [record.offset for record in newer.read(5)] == [0, 1, 2, 3, 4]
+    newer.consumer.close()
 
 
 def test_seek_right_after_assign(member: Member, written: str) -> None:
