@@ -116,7 +116,7 @@ def test_clients_that_come_at_the_same_time_share_one_engine(engines: list[Engin
 
 
 def test_java_takes_its_classes_from_the_archive(engine: Engine, archive: Path) -> None:
-    assert str(archive) in {part.path for part in java_of(engine).memory_maps()}
+    assert str(archive.resolve()) in {part.path for part in java_of(engine).memory_maps()}
 
 
 def test_an_engine_is_for_its_owner_alone(engine: Engine, settings: SparkSettings) -> None:
