@@ -13,10 +13,11 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sized
 from functools import lru_cache
-from hashlib import blake2b
+from struct import pack
 from typing import Final, Protocol, TypeAlias
 
 import re2
+from xxhash import xxh3_64
 
 from core_broker.errors import BrokerError, ErrorCode
 
@@ -134,17 +135,27 @@ def matching_topics(expression: str, topics: Topics) -> frozenset[str]:
 def metadata_hash(names: Iterable[str], topics: Topics) -> int:
     """A number that changes when one of these topics is created, deleted, recreated or grows; 0 if none exists.
 
-    It is stored with the group, so that a coordinator notices after a restart that the topics have changed.
+    It is stored with the group, so that the next coordinator notices that the topics have changed; in a cluster with
+    Apache Kafka it computes the same number, unless its brokers have racks, which enter there, too.
     """
     present = sorted(name for name in names if name in topics)
     if not present:
         return 0
-    digest = blake2b(digest_size=8)
-    for name in present:
-        topic = topics[name]
-        digest.update(f"{name}\0{len(topic.partitions)}\0".encode())
-        digest.update(topic.topic_id)
-    return int.from_bytes(digest.digest(), "big", signed=True)
+    return _signed(xxh3_64(b"".join(_topic_hash(name, topics[name]) for name in present)).intdigest())
+
+
+def _topic_hash(name: str, topic: Topic) -> bytes:
+    """The hash of a topic in the order of bytes in which it enters that of a group."""
+    utf16, count = name.encode("utf-16-le"), len(topic.partitions)
+    digest = xxh3_64(b"\0")  # the version of this layout
+    digest.update(topic.topic_id[7::-1] + topic.topic_id[:7:-1])  # two numbers, the lowest byte first
+    digest.update(utf16 + pack("<ii", len(utf16) // 2, count))
+    digest.update(pack(f"<{count}i", *range(count)))
+    return digest.intdigest().to_bytes(8, "little")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
 
 
 @lru_cache(maxsize=_COMPILED_MAX)

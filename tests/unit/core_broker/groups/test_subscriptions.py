@@ -70,6 +70,15 @@ def test_hash_ignores_topics_that_nobody_reads() -> None:
     assert metadata_hash({"orders"}, TOPICS) == metadata_hash({"orders"}, {"orders": TOPICS["orders"]})
 
 
+def test_hash_is_the_one_that_kafka_computes() -> None:
+    """The numbers are those of Kafka's own library, hash4j, for these topics."""
+    orders = FakeTopic(bytes(range(16)), range(3))
+    other = FakeTopic(bytes.fromhex("fff1020304050607 88090a0b0c0d0e0f"), range(300))
+    topics = {"orders": orders, "a.b_c-1": other}
+    assert metadata_hash({"orders"}, topics) == 3091374266733325672
+    assert metadata_hash({"orders", "a.b_c-1"}, topics) == -4531478051664129058
+
+
 def test_hash_without_topics_is_zero_as_kafka_stores_it() -> None:
     assert metadata_hash({"unknown"}, TOPICS) == 0
 
