@@ -21,9 +21,9 @@ __all__ = [
 ]
 
 ConnectorType = Literal["source", "sink", "unknown"]
-FENCED = "The transactions of this task were taken over"
-"""The trace of a task contains this if another run has replaced it, or if the cluster has aborted its transaction: the
-leader restarts it then, because the task has not failed."""
+FENCED = "The place of this task was taken over"
+"""The trace of a task contains this if its transactions or its membership in a group are no longer valid, because
+another run has replaced it or a response of the cluster was lost: the leader then restarts it."""
 
 
 class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ ClientError
 ├── Rejected          the request is invalid: change it
 ├── Retriable         the same call may succeed after a pause
 └── Fatal             this client cannot go on: make a new one
+    └── Fenced        another client has taken its place in the group
 """
 
 import re
@@ -46,18 +47,18 @@ _NOT_ALLOWED = (
     KafkaError._AUTHENTICATION,
 )
 _FATAL = (
-    KafkaError._FATAL,
     KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
     KafkaError.UNKNOWN_PRODUCER_ID,
     KafkaError.INVALID_PRODUCER_EPOCH,
 )
 """The log and an idempotent producer disagree on the sequence; the library reports this as ordinary record errors."""
 _PLAINER = {
-    KafkaError._PURGE_QUEUE: "the record was not sent",
+    KafkaError._PURGE_QUEUE: "the record was given up; if it was sent before, it may have been written",
     KafkaError._PURGE_INFLIGHT: "the record was given up while in flight: it may or may not have been written",
     KafkaError._MSG_TIMED_OUT: "the record was not acknowledged in time: it may or may not have been written",
 }
 """Replacements for messages of the library that only its authors understand."""
+_FENCED: Final = KafkaError(KafkaError.FENCED_INSTANCE_ID).str()
 _PASSING = frozenset(int(code) for code in ErrorCode if code.retriable)
 REFUSED_TOGETHER: Final = frozenset(
     {
@@ -109,6 +110,10 @@ class Fatal(ClientError):
     """This client cannot go on."""
 
 
+class Fenced(Fatal):
+    """Another client has taken its place in the group."""
+
+
 def from_kafka(error: KafkaError) -> ClientError:
     """The library's error as ours."""
     return _kind(error)(_PLAINER.get(error.code()) or error.str(), code=error.code())
@@ -145,8 +150,9 @@ def _kind(error: KafkaError) -> type[ClientError]:
         (_NOT_ALLOWED, NotAllowed),
         (_FATAL, Fatal),
     ]
-    if error.fatal():
-        return Fatal
+    if error.fatal() or code == KafkaError._FATAL:
+        # The library gives the reason of a fatal error only as text.
+        return Fenced if _FENCED in error.str() else Fatal
     for codes, kind in groups:
         if code in codes:
             return kind

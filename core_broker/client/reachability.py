@@ -16,8 +16,9 @@ _BELIEVED_SECONDS = 1.0
 """How long a response counts: at most one small request to each server a second, whatever the load."""
 _REFUSED_SECONDS = 0.2
 """How long a failed check counts, so that queued callers do not each wait for the full time-out."""
-_BUSY_SECONDS = 10.0
-"""Extra time, unless the last check failed, for brokers that still accept connections: they are busy, not down."""
+_BUSY_SECONDS = 5.0
+"""Extra time, unless the last check failed, for brokers that still accept connections: they are busy, not down. With
+other waits it is shorter than the library's time-out of a request, after which records in flight count as unsent."""
 _SERVERS_MAX = 16
 
 

@@ -244,6 +244,23 @@ def test_a_sink_that_is_stopped_has_committed_what_it_took_and_left_its_group(
     assert script.events[-1] == "stop"
 
 
+def test_a_sink_whose_place_another_run_took_says_so_and_leaves_the_other_in_the_group(
+    world: TaskWorld, broker: BrokerProcess, admin: Admin, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a"])
+    old = world.start(name, sink(name))
+    eventually(lambda: script.values, lambda values: values == ["a"])
+    new = world.start(name, sink(name))
+    eventually(lambda: old.state, lambda state: state is State.FAILED)
+    assert old.join(60)
+    (member,) = admin.group(f"connect-{name}").members
+    send(broker, f"{name}-in", ["b"])
+    eventually(lambda: script.values, lambda values: values[-1] == "b")
+    assert admin.group(f"connect-{name}").members[0].member_id == member.member_id
+    assert new.state is State.RUNNING
+
+
 def test_two_tasks_of_a_sink_share_the_partitions(
     world: TaskWorld, broker: BrokerProcess, script: Script, name: str
 ) -> None:

@@ -15,6 +15,7 @@ from connect.runtime.configuration.client_overrides import consumer_properties, 
 from connect.runtime.configuration.connector_config import SinkConnectorConfig
 from connect.runtime.failures.error_policy import Failure, Stage
 from connect.runtime.failures.redrive_topic import redrive_topic
+from connect.runtime.models import FENCED
 from connect.runtime.patience import patiently
 from connect.runtime.stopping import Stopped
 from connect.runtime.tasks.engine_facts import topic_choice
@@ -22,7 +23,7 @@ from connect.runtime.tasks.setup import OUTAGES, TaskSetup, Work
 from connect.runtime.tasks.sink_context import TaskSinkContext
 from connect.runtime.tasks.sink_pipeline import SINK_TASK, SinkPipeline
 from core_broker.client.admin import Admin
-from core_broker.client.errors import ClientError
+from core_broker.client.errors import ClientError, Fenced
 from core_broker.client.group_consumer import Commit, GroupConsumer
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import Configuration
@@ -159,6 +160,9 @@ class SinkWork(Work):
     def _read(self, timeout_ms: int) -> list[IncomingRecord]:
         try:
             records = self._client.read(self._batch_max, timeout_ms=timeout_ms)
+        except Fenced as error:
+            self._has_subscribed = False  # the member with this instance id is another one now
+            raise ConnectError(f"{FENCED}: {error}") from error
         except ClientError as error:
             raise ConnectError(f"Reading failed: {error}") from error
         if self._callback_error is not None:

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from core_broker.client.consumer import TopicPartition
-from core_broker.client.errors import Fatal, NotFound, Rejected
+from core_broker.client.errors import Fenced, NotFound, Rejected
 from core_broker.client.group_consumer import BEGINNING, END, AssignmentLost, Commit, GroupConsumer, NoCommittedOffset
 from core_broker.client.producer import Producer
 from core_broker.client.records import IncomingRecord, OutgoingRecord
@@ -124,7 +124,7 @@ def test_a_member_whose_instance_id_another_took_is_closed_without_an_error(
     def is_fenced() -> bool:
         try:
             older.consumer.read(1, timeout_ms=50)
-        except Fatal:
+        except Fenced:
             return True
         return False
 
