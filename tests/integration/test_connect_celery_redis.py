@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from connect.executors.celery.tasks import create_app
 from connect.runtime.models import TaskId
 from tests.support.admin import eventually
 from tests.support.celery_world import LEASE_MS, CeleryWorld, shown_logs
 from tests.support.line_task import assert_never_twice, is_running
+from tests.support.patience import PATIENCE_S
 from tests.support.redis_server import running_redis
 
 TASK = TaskId("c", 0)
@@ -35,6 +37,19 @@ def test_tasks_go_on_after_redis_was_killed_and_came_back_empty(world: CeleryWor
     with shown_logs(world):
         world.wait_for_beat(unlike=lambda line: line.run == first.run)
         eventually(leader.running_tasks, lambda found: found == {TASK, TaskId("c", 1)})
+
+
+def test_a_message_that_is_acknowledged_while_redis_is_away_does_not_block_the_next(tmp_path: Path, name: str) -> None:
+    with running_redis() as redis, CeleryWorld(redis, tmp_path, name) as world:
+        with create_app(world.settings).connection() as connection, connection.SimpleQueue(name) as queue:
+            queue.channel.basic_qos(0, 1, False)
+            queue.put("wake up")
+            message = queue.get(timeout=PATIENCE_S)
+            assert not queue.channel.qos.can_consume()
+            redis.kill()
+            message.ack()
+            assert queue.channel.qos.can_consume()
+            redis.start()
 
 
 def test_tasks_stop_when_redis_stays_away_and_go_on_when_it_is_back(world: CeleryWorld) -> None:

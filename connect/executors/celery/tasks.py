@@ -32,7 +32,6 @@ from core_broker.service import logs
 log = logging.getLogger(__name__)
 
 RUN: Final = "caudal.connect.run"
-_VISIBILITY_S: Final = 24 * 3600
 _HEALTH_S: Final = 10
 _FAREWELL_S: Final = 1.0
 """How long a child that was asked to end may take to report the end of its task."""
@@ -42,9 +41,8 @@ def create_app(settings: ConnectSettings) -> Any:
     """A Celery application that can send messages; `serve` turns it into a worker."""
     app = Celery("caudal-connect", broker=settings.celery_broker_url, set_as_current=False)
     transport = {
-        "visibility_timeout": _VISIBILITY_S,
-        "unacked_restore_interval": 5,
-        "unacked_restore_throttle": 1,
+        # Nothing is delivered twice anyway. With it, an acknowledgement that fails costs the worker a slot for ever.
+        "ack_emulation": False,
         "socket_keepalive": True,
         "socket_timeout": _HEALTH_S,
         "socket_connect_timeout": 5,
@@ -68,7 +66,6 @@ def create_app(settings: ConnectSettings) -> Any:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options=transport,
-        visibility_timeout=_VISIBILITY_S,
     )
     return app
 
