@@ -40,16 +40,20 @@ def test_tasks_go_on_after_redis_was_killed_and_came_back_empty(world: CeleryWor
 
 
 def test_a_message_that_is_acknowledged_while_redis_is_away_does_not_block_the_next(tmp_path: Path, name: str) -> None:
-    with running_redis() as redis, CeleryWorld(redis, tmp_path, name) as world:
-        with create_app(world.settings).connection() as connection, connection.SimpleQueue(name) as queue:
-            queue.channel.basic_qos(0, 1, False)
-            queue.put("wake up")
-            message = queue.get(timeout=PATIENCE_S)
-            assert not queue.channel.qos.can_consume()
-            redis.kill()
-            message.ack()
-            assert queue.channel.qos.can_consume()
-            redis.start()
+    with (
+        running_redis() as redis,
+        CeleryWorld(redis, tmp_path, name) as world,
+        create_app(world.settings).connection() as connection,
+        connection.SimpleQueue(name) as queue,
+    ):
+        queue.channel.basic_qos(0, 1, False)
+        queue.put("wake up")
+        message = queue.get(timeout=PATIENCE_S)
+        assert not queue.channel.qos.can_consume()
+        redis.kill()
+        message.ack()
+        assert queue.channel.qos.can_consume()
+        redis.start()
 
 
 def test_tasks_stop_when_redis_stays_away_and_go_on_when_it_is_back(world: CeleryWorld) -> None:
