@@ -50,6 +50,8 @@ check: setup ## Lint, types, import contracts, promises about the source, genera
 
 # Compiled tests are kept for the next run, whatever the environment says: each worker would compile all of them again.
 test test-unit test-all: export PYTHONDONTWRITEBYTECODE :=
+# The output of processes is buffered, as it is by default: what waits for a line that was not flushed must fail here, too.
+test test-unit test-all: export PYTHONUNBUFFERED :=
 
 test: $(CLASSES) ## Run all tests (none of the benchmarks)
 	$(BIN)/python -m pytest $(SPREAD)

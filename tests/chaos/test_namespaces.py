@@ -11,7 +11,7 @@ from tests.chaos.namespaces import PORTS, NamespaceNetwork, can_make_namespaces
 from tests.chaos.network import BROKER, CLIENTS, CONTROLLER
 from tests.support.patience import eventually
 
-pytestmark = pytest.mark.skipif(not can_make_namespaces(), reason="only root may make network namespaces")
+pytestmark = pytest.mark.skipif(not can_make_namespaces(), reason="namespaces need root and iproute2")
 
 SERVE = """
 import socketserver, sys

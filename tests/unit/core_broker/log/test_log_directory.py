@@ -30,7 +30,8 @@ def test_second_broker_is_told_who_holds_the_directory(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 def test_directory_locked_as_java_does_it_is_in_use(tmp_path: Path) -> None:
-    script = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(); sys.stdin.read()"
+    lock = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX)"
+    script = f"{lock}; print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", script, str(tmp_path / ".lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
