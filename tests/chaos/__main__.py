@@ -6,11 +6,14 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tests.chaos.namespaces import can_make_namespaces
 from tests.chaos.nodes import CAUDAL, KAFKA
 from tests.chaos.run import Plan, run
 from tests.chaos.verdict import judge, print_verdict
 from tests.support.kafka import KAFKA_JARS
 
+NAMESPACES: Final = "namespaces"
+PROXIES: Final = "proxies"
 _SEEDS: Final = 1_000_000
 
 
@@ -26,11 +29,19 @@ def main() -> int:
         choices=[CAUDAL, KAFKA],
         help="five brokers instead of three: a quorum of this kind, and two brokers of the other",
     )
+    parser.add_argument(
+        "--network",
+        choices=[NAMESPACES, PROXIES],
+        help="what connections are cut by: namespaces of the kernel, where they can be had, or proxies",
+    )
     parser.add_argument("--seed", type=int, default=random.randrange(_SEEDS))
     parser.add_argument("--directory", type=Path, default=Path("chaos"), help="for all files; emptied first")
     arguments = parser.parse_args()
     if arguments.mixed and not KAFKA_JARS:
         parser.error("set KAFKA_JARS to a folder with the jars of a Kafka release: `make chaos MIXED=…` fetches them")
+    if arguments.mixed and arguments.network == NAMESPACES:
+        parser.error("a mixed cluster is cut by proxies: leave --network out")
+    network = arguments.network or (NAMESPACES if not arguments.mixed and can_make_namespaces() else PROXIES)
     plan = Plan(
         directory=arguments.directory.resolve(),
         seed=arguments.seed,
@@ -39,8 +50,9 @@ def main() -> int:
         kinds=[kind for kind in arguments.kinds.split(",") if kind],
         rate=arguments.rate,
         quorum=arguments.mixed,
+        uses_namespaces=network == NAMESPACES,
     )
-    print(f"seed {plan.seed}, histories in {plan.directory}", flush=True)
+    print(f"seed {plan.seed}, connections cut by {network}, histories in {plan.directory}", flush=True)
     result = run(plan, lambda line: print(line, flush=True))
     figures = judge(result)
     print_verdict(result, figures)

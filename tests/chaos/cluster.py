@@ -9,8 +9,9 @@ from typing import Final, Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tests.chaos.network import Network
-from tests.chaos.nodes import KAFKA, CaudalGuest, CaudalVoter, ChaosNode, KafkaMember
+from tests.chaos.namespaces import NamespaceNetwork
+from tests.chaos.network import ProxyNetwork
+from tests.chaos.nodes import KAFKA, CaudalGuest, CaudalVoter, ChaosNode, KafkaMember, Network
 from tests.support.cluster import FAST_FAILOVER
 from tests.support.kafka import stored_cluster_id
 from tests.support.mixed_cluster import GUESTS, VOTERS
@@ -46,15 +47,29 @@ class ChaosCluster:
     """Nodes 1 to 3, which are brokers and controllers.
 
     With `quorum` it is a mixed cluster: nodes 1 to 3 are of that kind, and nodes 4 and 5 are brokers of the other.
-    `program` is the module to run for our own controllers, with arguments.
+    `program` is the module to run for our own controllers, with arguments. With `uses_namespaces`, which a mixed
+    cluster cannot, the thread that makes the cluster becomes one of its clients.
     """
 
     def __init__(
-        self, directory: Path, *, seed: int, program: Sequence[str] = ("core_broker",), quorum: str | None = None
+        self,
+        directory: Path,
+        *,
+        seed: int,
+        program: Sequence[str] = ("core_broker",),
+        quorum: str | None = None,
+        uses_namespaces: bool = False,
     ) -> None:
-        self.network = Network(self._broker_pids, seed=seed)
         self.members: dict[int, ChaosNode] = {}
         self.is_mixed = quorum is not None
+        assert not (self.is_mixed and uses_namespaces), "Kafka's nodes are reached through proxies"
+        self.network: Network
+        if uses_namespaces:
+            self.network = NamespaceNetwork(VOTERS)
+            self.network.enter()
+        else:
+            self.network = ProxyNetwork(seed=seed)
+            self.network.broker_pids = self._broker_pids
         settings = MIXED_SETTINGS if self.is_mixed else SETTINGS
         self.failover_s = int(settings["broker.session.timeout.ms"]) / 1000 + 2
         """How long a partition may go without a write after its leader was killed, the controller or not."""
@@ -73,7 +88,7 @@ class ChaosCluster:
                 else KafkaMember(folder, node_id=number, settings=settings, is_voter=False)
             )
         for number, node in self.members.items():
-            node.hide_behind(self.network, is_controller=number in VOTERS)
+            node.connect_to(self.network, is_controller=number in VOTERS)
         self._voters = [self.members[number] for number in VOTERS]
         self._admin: AdminClient | None = None
 
@@ -99,7 +114,7 @@ class ChaosCluster:
 
     def _start(self) -> None:
         """Form the cluster. From then on each node knows the others, and none would form a second one."""
-        addresses = {node.node_id: f"127.0.0.1:{node.controller_proxy_port}" for node in self._voters}
+        addresses = {node.node_id: node.controller_reached_at for node in self._voters}
         static = {"controller.quorum.voters": ",".join(f"{number}@{where}" for number, where in addresses.items())}
         joining = [node for node in self._voters if isinstance(node, CaudalVoter)]
         for node in self:
@@ -133,7 +148,7 @@ class ChaosCluster:
     @property
     def bootstrap(self) -> str:
         """Where clients connect to: every broker."""
-        return ",".join(f"127.0.0.1:{node.proxy_port}" for node in self)
+        return ",".join(node.reached_at for node in self)
 
     @property
     def admin(self) -> AdminClient:

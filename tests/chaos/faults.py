@@ -11,7 +11,7 @@ from typing import Final
 from tests.chaos.clients import ClientProcesses
 from tests.chaos.cluster import ChaosCluster
 from tests.chaos.history import History
-from tests.chaos.network import CLIENTS
+from tests.chaos.network import CLIENTS, ProxyNetwork
 from tests.chaos.nodes import CAUDAL, ChaosNode
 from tests.chaos.topics import INPUT, OUTPUT, TOPICS, TRANSACTIONS
 from tests.support.service import ServiceFailed
@@ -44,7 +44,7 @@ class FaultInjector:
         self._clients = clients
         self._history = history
         self._random = random.Random(seed)
-        self._faults: Mapping[str, Callable[[list[ChaosNode]], None]] = {
+        self._faults: dict[str, Callable[[list[ChaosNode]], None]] = {
             "kill": self._kill,
             "pause": self._pause,
             "restart": self._restart,
@@ -58,6 +58,8 @@ class FaultInjector:
             "empty disk": self._empty_disk,
             "kill client": self._kill_client,
         }
+        if not cluster.network.can_delay:
+            del self._faults["delay"]
         self._roles: Roles = {
             "leader": self._leader,
             "follower": self._follower,
@@ -232,7 +234,9 @@ class FaultInjector:
         numbers = [CLIENTS, *self._cluster.members]
         chosen = {node.node_id for node in nodes}
         pairs = [pair for pair in permutations(numbers, 2) if chosen.intersection(pair)]
-        self._cluster.network.delay(pairs, self._random.uniform(0.02, 0.3))
+        network = self._cluster.network
+        assert isinstance(network, ProxyNetwork), "only proxies delay"
+        network.delay(pairs, self._random.uniform(0.02, 0.3))
         self._for_a_while(8.0)
 
     def _lose_responses(self, nodes: list[ChaosNode]) -> None:

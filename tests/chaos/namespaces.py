@@ -4,12 +4,14 @@ Only root may make namespaces; elsewhere the proxies of `network.py` do. A cut d
 the sender learns nothing: it sends them again until the cut heals or its patience ends, as over a broken cable.
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Final
 
 from tests.chaos.network import BROKER, CHANNELS, CLIENTS, CONTROLLER
@@ -21,10 +23,16 @@ _numbers: Final = count()
 """The kernel removes a namespace's devices some time after it; their names must not be used again at once."""
 _LOCAL_PRIORITY: Final = "1000"
 _CUT_PRIORITY: Final = "100"
+_NETWORK_NAMESPACE: Final = 0x40000000
+"""CLONE_NEWNET of the kernel."""
+_BRIDGE: Final = "bridge"
 
 
 class NamespaceNetwork:
-    """A bridge, and a namespace behind it for each of the nodes and one for the clients."""
+    """A namespace with a bridge, and behind it one for each of the nodes and one for the clients."""
+
+    can_delay = False
+    """A delay needs a queueing discipline that many kernels lack."""
 
     def __init__(self, nodes: Sequence[int]) -> None:
         self._prefix = f"c{os.getpid()}x{next(_numbers)}"
@@ -37,14 +45,15 @@ class NamespaceNetwork:
             raise
 
     def _build(self) -> None:
-        bridge = self._prefix
-        _ip("link", "add", bridge, "type", "bridge")
-        _ip("link", "set", bridge, "up")
+        middle = self._namespace(_BRIDGE)
+        _ip("netns", "add", middle)
+        _ip("-n", middle, "link", "add", _BRIDGE, "type", "bridge")
+        _ip("-n", middle, "link", "set", _BRIDGE, "up")
         for member in self._members:
-            name, outside = self._namespace(member), f"{self._prefix}v{member}"
+            name, outside = self._namespace(member), f"to{member}"
             _ip("netns", "add", name)
-            _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name)
-            _ip("link", "set", outside, "master", bridge, "up")
+            _ip("-n", middle, "link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name)
+            _ip("-n", middle, "link", "set", outside, "master", _BRIDGE, "up")
             _ip("-n", name, "addr", "add", f"{self.host(member)}/24", "dev", "eth0")
             for device in ("eth0", "lo"):
                 _ip("-n", name, "link", "set", device, "up")
@@ -56,11 +65,25 @@ class NamespaceNetwork:
         """The address of a node, or of the clients."""
         return f"10.77.0.{member or 254}"
 
+    def listener(self, node: int, channel: str, _port: int) -> str:
+        """Where a node listens."""
+        return f"{self.host(node)}:{PORTS[channel]}"
+
+    def advertised(self, node: int, channel: str, _port: int) -> str:
+        """Where others reach a node."""
+        return f"{self.host(node)}:{PORTS[channel]}"
+
     def command(self, member: int, command: Sequence[str]) -> list[str]:
         """A command that runs as a node, or as a client."""
         return ["ip", "netns", "exec", self._namespace(member), *command]
 
-    def _namespace(self, member: int) -> str:
+    def enter(self) -> None:
+        """Make this thread, and the threads and processes it starts from now on, a client."""
+        with Path("/run/netns", self._namespace(CLIENTS)).open() as namespace:
+            if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _NETWORK_NAMESPACE) != 0:
+                raise OSError(ctypes.get_errno(), "cannot enter the clients' namespace")
+
+    def _namespace(self, member: int | str) -> str:
         return f"{self._prefix}n{member}"
 
     def cut(self, pairs: Iterable[tuple[int, int]], channels: Iterable[str] = CHANNELS) -> None:
@@ -72,6 +95,10 @@ class NamespaceNetwork:
                 _ip("-n", self._namespace(target), "rule", "add", *rule)
                 self._cuts.append(["-n", self._namespace(target), "rule", "del", *rule])
 
+    def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Drop packets: what every cut here does."""
+        self.cut(pairs)
+
     def heal(self) -> None:
         """Undo every cut."""
         while self._cuts:
@@ -79,11 +106,9 @@ class NamespaceNetwork:
 
     def close(self) -> None:
         """Remove everything; processes that still run in a namespace keep it without its cable."""
-        for member in self._members:
+        for name in [self._namespace(_BRIDGE), *map(self._namespace, self._members)]:
             with suppress(subprocess.CalledProcessError):
-                _ip("netns", "del", self._namespace(member))
-        with suppress(subprocess.CalledProcessError):
-            _ip("link", "del", self._prefix)
+                _ip("netns", "del", name)
 
 
 def can_make_namespaces() -> bool:

@@ -9,7 +9,7 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -41,12 +41,14 @@ _Direction = tuple[int, int, str]
 """From which node, to which, and over which channel the connection was opened."""
 
 
-class Network:
+class ProxyNetwork:
     """The proxies of a cluster, served by a thread of their own."""
 
-    def __init__(self, broker_pids: Callable[[], Mapping[int, int]], *, seed: int) -> None:
-        """`broker_pids` gives the node of each running broker's process."""
-        self._broker_pids = broker_pids
+    can_delay = True
+
+    def __init__(self, *, seed: int) -> None:
+        self.broker_pids: Callable[[], Mapping[int, int]] = dict
+        """Gives the node of each running broker's process."""
         self._random = random.Random(seed)
         self._loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self._links: dict[_Direction, _Link] = {}
@@ -60,18 +62,25 @@ class Network:
         self._loop.run_forever()
         self._loop.close()
 
-    def listen(self, node: int, port: int, channel: str) -> int:
-        """Open a proxy for a port of a node; returns the proxy's port."""
+    def listener(self, _node: int, _channel: str, port: int) -> str:
+        """Where a node listens."""
+        return f"127.0.0.1:{port}"
 
-        async def begin() -> int:
+    def advertised(self, node: int, channel: str, port: int) -> str:
+        """Open a proxy for a port of a node; returns where others reach it."""
+
+        async def begin() -> str:
             server = await asyncio.start_server(
                 lambda reader, writer: self._accept(reader, writer, (node, port, channel)), "127.0.0.1", 0
             )
             self._servers.append(server)
-            found: int = server.sockets[0].getsockname()[1]
-            return found
+            return f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
         return asyncio.run_coroutine_threadsafe(begin(), self._loop).result(10)
+
+    def command(self, _member: int, command: Sequence[str]) -> list[str]:
+        """A command that runs as a node."""
+        return list(command)
 
     def close(self) -> None:
         """Stop forwarding."""
@@ -157,7 +166,7 @@ class Network:
             upstream = await asyncio.open_connection("127.0.0.1", port)
             peer_port = writer.get_extra_info("peername")[1]
             own_port = writer.get_extra_info("sockname")[1]
-            source = owner_of_connection(peer_port, own_port, self._broker_pids())
+            source = owner_of_connection(peer_port, own_port, self.broker_pids())
             async with asyncio.TaskGroup() as pumps:
                 pumps.create_task(self._pump(reader, upstream[1], (source, node, channel)))
                 pumps.create_task(self._pump(upstream[0], writer, (node, source, channel)))

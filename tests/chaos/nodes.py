@@ -1,4 +1,4 @@
-"""The brokers of a run, of either kind: reached only through proxies, paused, and robbed of their disks."""
+"""The brokers of a run, of either kind: reached only through a network of ours, paused, and robbed of their disks."""
 
 import os
 import resource
@@ -10,7 +10,8 @@ from typing import ClassVar, Final
 
 from typing_extensions import override
 
-from tests.chaos.network import BROKER, CONTROLLER, Network
+from tests.chaos.namespaces import NamespaceNetwork
+from tests.chaos.network import BROKER, CONTROLLER, ProxyNetwork
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import ClusterNode
 from tests.support.kafka import CLUSTER_ID, SMALL_JAVA, KafkaNode
@@ -20,25 +21,32 @@ from tests.support.service import run_module
 
 CAUDAL: Final = "caudal"
 KAFKA: Final = "kafka"
+Network = ProxyNetwork | NamespaceNetwork
 _JAVA: Final = (*SMALL_JAVA, "-Djava.net.preferIPv4Stack=true")
 """The network finds out who connects among sockets of IPv4."""
 
 
 class ChaosNode(BrokerProcess):
-    """A broker that other nodes and clients reach only through its proxies."""
+    """A broker that other nodes and clients reach only through a network that can be cut."""
 
     kind: ClassVar = CAUDAL
     controller_port = 0
-    proxy_port = 0
-    controller_proxy_port = 0
+    network: Network
+    reached_at = ""
+    """Where clients and other brokers reach this one."""
+    controller_reached_at = ""
 
-    def hide_behind(self, network: Network, *, is_controller: bool) -> None:
-        """Advertise proxies instead of the node's own ports."""
-        self.proxy_port = network.listen(self.node_id, self._port, BROKER)
-        advertised = [f"PLAINTEXT://127.0.0.1:{self.proxy_port}"]
+    def connect_to(self, network: Network, *, is_controller: bool) -> None:
+        """Be reached through a network only."""
+        self.network = network
+        self.reached_at = network.advertised(self.node_id, BROKER, self._port)
+        listeners = [f"PLAINTEXT://{network.listener(self.node_id, BROKER, self._port)}"]
+        advertised = [f"PLAINTEXT://{self.reached_at}"]
         if is_controller:
-            self.controller_proxy_port = network.listen(self.node_id, self.controller_port, CONTROLLER)
-            advertised.append(f"CONTROLLER://127.0.0.1:{self.controller_proxy_port}")
+            self.controller_reached_at = network.advertised(self.node_id, CONTROLLER, self.controller_port)
+            listeners.append(f"CONTROLLER://{network.listener(self.node_id, CONTROLLER, self.controller_port)}")
+            advertised.append(f"CONTROLLER://{self.controller_reached_at}")
+        self.settings["listeners"] = ",".join(listeners)
         self.settings["advertised.listeners"] = ",".join(advertised)
 
     def pause(self) -> None:
@@ -71,7 +79,7 @@ class CaudalVoter(ChaosNode, ClusterNode):
     def _command(self) -> list[str]:
         settings = super()._command()[3:]
         module, *arguments = self._program
-        return [*run_module(module, {}, *arguments), *settings]
+        return self.network.command(self.node_id, [*run_module(module, {}, *arguments), *settings])
 
 
 class CaudalGuest(ChaosNode, PureBrokerProcess):

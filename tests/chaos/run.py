@@ -44,6 +44,8 @@ class Plan:
     program: Sequence[str] = ("core_broker",)
     quorum: str | None = None
     """The kind of the quorum in a mixed cluster; None for three brokers of ours."""
+    uses_namespaces: bool = False
+    """Whether the kernel cuts connections instead of our proxies."""
     clients: Sequence[str] = tuple(GROUPS)
     probes: bool = True
 
@@ -67,7 +69,13 @@ def run(plan: Plan, say: Say) -> Result:
     plan.directory.mkdir(parents=True)
     with (
         History(plan.directory / "faults.jsonl") as history,
-        ChaosCluster(plan.directory, seed=plan.seed, program=plan.program, quorum=plan.quorum) as cluster,
+        ChaosCluster(
+            plan.directory,
+            seed=plan.seed,
+            program=plan.program,
+            quorum=plan.quorum,
+            uses_namespaces=plan.uses_namespaces,
+        ) as cluster,
     ):
         history.write("plan", seed=plan.seed, seconds=plan.seconds, kinds=plan.kinds, rate=plan.rate)
         create_topics(cluster)
