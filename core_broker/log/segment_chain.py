@@ -55,27 +55,27 @@ class SegmentChain:
         bases = self.bases
         number = len(bases) - 1 if offset >= bases[-1] else bisect_right(bases, offset) - 1
         while number < len(bases) and bases[number] < upper_offset:
-            next_base = bases[number + 1] if number + 1 < len(bases) else end_offset
-            found = self._read_segment(self._segments[number], next_base, offset, max_bytes, upper_offset, at_least_one)
-            if found is not None:
-                return found
+            segment = self._segments[number]
+            start = self._position(segment, offset)
+            if start is not None:
+                # If this batch does not fit, nothing is returned: a smaller one further on would leave a gap.
+                next_base = bases[number + 1] if number + 1 < len(bases) else end_offset
+                return self._slice(segment, start, next_base, max_bytes, upper_offset, at_least_one)
             number += 1  # compaction may have removed the last batches of a segment
         return None
 
-    def _read_segment(
-        self, segment: Segment, end_offset: int, offset: int, max_bytes: int, upper_offset: int, at_least_one: bool
-    ) -> LogSlice | None:
+    def _position(self, segment: Segment, offset: int) -> int | None:
+        """Where the batch with `offset`, or the next one, begins in a segment; None if all batches are before it."""
         # A consumer that reads sequentially continues where its last read ended: that saves the index lookup.
         hint = self._hints.get(offset)
         if hint is not None and hint[0] is segment:
-            start = hint[1]
-        else:
-            place = segment.locate(offset)
-            if place is None:
-                return None
-            start = place.position
-        if start >= segment.size:
-            return None
+            return hint[1] if hint[1] < segment.size else None
+        place = segment.locate(offset)
+        return None if place is None else place.position
+
+    def _slice(
+        self, segment: Segment, start: int, end_offset: int, max_bytes: int, upper_offset: int, at_least_one: bool
+    ) -> LogSlice | None:
         end, next_offset = segment.find_end(start, start + max_bytes, upper_offset, end_offset)
         if end == start:
             if not at_least_one:

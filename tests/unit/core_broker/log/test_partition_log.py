@@ -404,6 +404,16 @@ def test_a_first_batch_beyond_max_bytes_is_read_whole(tmp_path: Path, clock: Man
     assert log.read(0, 10, upper_offset=2, at_least_one=False) is None
 
 
+def test_a_batch_that_does_not_fit_is_not_skipped_for_a_smaller_one_in_the_next_segment(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    log = open_log(tmp_path, clock, segment_bytes=6_000)
+    fill(log, 1, size=5_000)
+    fill(log, 1, size=1_000)
+    assert log.read(0, 2_000, upper_offset=2, at_least_one=False) is None
+    assert [h.base_offset for h in headers_of(log.read(1, 2_000, upper_offset=2, at_least_one=False))] == [1]
+
+
 def test_a_slice_stays_within_one_segment(tmp_path: Path, clock: ManualClock) -> None:
     log = open_log(tmp_path, clock, segment_bytes=3 * len(batch()))
     fill(log, 7)

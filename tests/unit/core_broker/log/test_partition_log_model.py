@@ -252,6 +252,15 @@ class LogAgainstList(RuleBasedStateMachine):
         assert seen == len([batch for batch in self.model if batch[1] >= self.start])
 
     @invariant()
+    def what_does_not_fit_is_left_out_and_never_skipped(self) -> None:
+        for first, last, _ in [batch for batch in self.model if batch[1] >= self.start]:
+            for bytes_max in (100, 200, 400):
+                found = self.log.read(max(first, self.start), bytes_max, upper_offset=self.end, at_least_one=False)
+                if found is not None:
+                    headers = parse_batches(found.file.read(found.position, found.length))
+                    assert (headers[0].base_offset, headers[0].last_offset) == (first, last)
+
+    @invariant()
     def nothing_above_the_upper_offset_is_read(self) -> None:
         for first, last, _ in self.model[-3:]:
             if first > self.start:
