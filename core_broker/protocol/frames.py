@@ -7,10 +7,12 @@ from core_broker.protocol.fields import Message, encoder
 from core_broker.protocol.primitives import DecodeError, skip_tagged_fields, type_of_buffer
 
 SIZE_BYTES: Final = 4
+CORRELATION_ID_BYTES: Final = 4
 HEADER_BYTES_MIN: Final = 8
 """Key, version and correlation id: no request is shorter."""
 
 _unpack_client_id_length = struct.Struct(">h").unpack_from
+_pack_request = struct.Struct(">hhih").pack
 _pack_size = struct.Struct(">i").pack_into
 _pack_plain = struct.Struct(">ii").pack
 _pack_flexible = struct.Struct(">iib").pack
@@ -57,3 +59,15 @@ def encode_response(message: Message, version: int, correlation_id: int, *, flex
     out = start_response(correlation_id, flexible=flexible_header)
     encoder(type(message), version)(message, out)
     return finish_response(out)
+
+
+def encode_request(message: Message, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """A request with its header, without the length in front."""
+    assert message.API_KEY is not None, "only requests have a header"
+    name = b"" if client_id is None else client_id.encode()
+    out = bytearray(_pack_request(message.API_KEY, version, correlation_id, -1 if client_id is None else len(name)))
+    out += name
+    if version >= message.FLEXIBLE_SINCE:
+        out.append(0)
+    encoder(type(message), version)(message, out)
+    return bytes(out)

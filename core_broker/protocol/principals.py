@@ -1,8 +1,11 @@
-"""Principals and addresses of clients inside an Envelope, in the format of Kafka's default principal builder."""
+"""Principals, and how an Envelope carries them with the addresses of clients: as Kafka's default principal builder."""
 
 import ipaddress
 import struct
 from typing import Final
+
+import msgspec
+from typing_extensions import override
 
 from core_broker.protocol.fields import decode, encode
 from core_broker.protocol.messages.envelope import DefaultPrincipalData
@@ -11,13 +14,46 @@ from core_broker.protocol.primitives import DecodeError
 _VERSION: Final = 0
 
 
-def encode_principal(principal: str) -> bytes:
-    """Encode a principal such as `User:alice`."""
-    kind, _, name = principal.partition(":")
-    return struct.pack(">h", _VERSION) + encode(DefaultPrincipalData(kind, name), _VERSION)
+class Principal(msgspec.Struct, frozen=True):
+    """Who sends a request, written as `User:alice`."""
+
+    kind: str
+    name: str
+    is_by_token: bool = False
+    """Whether it logged in with a delegation token, which does not allow it to handle tokens."""
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Principal) and (self.kind, self.name) == (other.kind, other.name)
+
+    @override
+    def __hash__(self) -> int:
+        return hash((self.kind, self.name))
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
 
 
-def decode_principal(data: bytes | None) -> str:
+ANONYMOUS: Final = Principal("User", "ANONYMOUS")
+"""The principal of clients of listeners without authentication."""
+
+
+def parse_principal(text: str) -> Principal:
+    """Read `User:alice`; raises ValueError."""
+    kind, colon, name = text.partition(":")
+    if not kind or not colon:
+        raise ValueError(f"a principal is written as User:name, not {text!r}")
+    return Principal(kind, name)
+
+
+def encode_principal(principal: Principal) -> bytes:
+    """Encode a principal."""
+    data = DefaultPrincipalData(principal.kind, principal.name, principal.is_by_token)
+    return struct.pack(">h", _VERSION) + encode(data, _VERSION)
+
+
+def decode_principal(data: bytes | None) -> Principal:
     """Decode a principal; raises DecodeError."""
     if data is None or len(data) < 2:
         raise DecodeError("the principal is missing")
@@ -25,7 +61,7 @@ def decode_principal(data: bytes | None) -> str:
     if version != _VERSION:
         raise DecodeError(f"the principal has version {version}; only version {_VERSION} is supported")
     principal = decode(DefaultPrincipalData, version, data, 2)
-    return f"{principal.type}:{principal.name}"
+    return Principal(principal.type, principal.name, principal.token_authenticated)
 
 
 def encode_host(host: str) -> bytes:

@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from typing_extensions import override
+
 from core_broker.protocol.fields import (
     Int8,
     Int16,
@@ -245,6 +247,11 @@ class UserScramCredentialRecord(Message):
     stored_key: bytes = b""
     server_key: bytes = b""
     iterations: Int32 = 0
+
+    @override
+    def __repr__(self) -> str:
+        """Without the keys: with them a password can be guessed, and clients can be deceived."""
+        return f"UserScramCredentialRecord(name={self.name!r}, mechanism={self.mechanism})"
 
 
 @message(21, versions=(0, 0), flexible_since=0)

@@ -3,19 +3,26 @@
 import pytest
 
 from core_broker.protocol.primitives import DecodeError
-from core_broker.protocol.principals import decode_host, decode_principal, encode_host, encode_principal
+from core_broker.protocol.principals import (
+    Principal,
+    decode_host,
+    decode_principal,
+    encode_host,
+    encode_principal,
+    parse_principal,
+)
 
 ALICE = bytes.fromhex("00 00 05 55 73 65 72 06 61 6c 69 63 65 00 00")
 """`User:alice`, written by Kafka 4.3.1."""
 
 
 def test_a_principal_has_the_bytes_of_kafka() -> None:
-    assert encode_principal("User:alice") == ALICE
-    assert decode_principal(ALICE) == "User:alice"
+    assert encode_principal(Principal("User", "alice")) == ALICE
+    assert str(decode_principal(ALICE)) == "User:alice"
 
 
 def test_the_name_of_a_principal_may_contain_a_colon() -> None:
-    principal = "User:CN=a:b,O=Käse"
+    principal = parse_principal("User:CN=a:b,O=Käse")
     assert decode_principal(encode_principal(principal)) == principal
 
 

@@ -5,19 +5,32 @@ import hashlib
 import hmac
 import secrets
 
-from core_broker.client.errors import NotAllowed
+ITERATIONS = range(1, 1_000_001)
+"""More would keep a processor busy for seconds: a server can name any number (CVE-2026-10143)."""
 
-_ITERATIONS_MAX = 1_000_000
+
+class ScramError(ValueError):
+    """The server's messages are not those of a server that knows the password."""
 
 
 class Scram:
     """One exchange: send `first()`, pass the response to `proof()`, and the response to that to `check_end()`."""
 
-    def __init__(self, hash_name: str, user: str, password: str, *, nonce: str | None = None) -> None:
+    def __init__(
+        self,
+        hash_name: str,
+        user: str,
+        password: str,
+        *,
+        nonce: str | None = None,
+        iterations: range = ITERATIONS,
+        extensions: str = "",
+    ) -> None:
         self._hash = hash_name
+        self._iterations = iterations
         self._password = password.encode()
         self._nonce = nonce or secrets.token_urlsafe(24)
-        self._bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r={self._nonce}"
+        self._bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r={self._nonce}{extensions}"
         self._server_signature = b""
 
     def first(self) -> bytes:
@@ -28,11 +41,11 @@ class Scram:
         """The second message, computed from the server's salt."""
         try:
             fields = _fields(response)
-            nonce, salt, iterations = fields["r"], base64.b64decode(fields["s"]), int(fields["i"])
+            nonce, salt, iterations = fields["r"], base64.b64decode(fields["s"], validate=True), int(fields["i"])
         except (KeyError, ValueError) as error:
-            raise NotAllowed("the broker's response is not valid SCRAM") from error
-        if not nonce.startswith(self._nonce) or not 0 < iterations <= _ITERATIONS_MAX:
-            raise NotAllowed("the broker's SCRAM response has a wrong nonce or iteration count")
+            raise ScramError("the broker's response is not valid SCRAM") from error
+        if not self._accepts(nonce) or iterations not in self._iterations:
+            raise ScramError("the broker's SCRAM response has a wrong nonce or iteration count")
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         without_proof = f"c=biws,r={nonce}"
         signed = f"{self._bare},{response.decode()},{without_proof}".encode()
@@ -47,9 +60,13 @@ class Scram:
         try:
             signature = base64.b64decode(_fields(response).get("v", ""))
         except ValueError as error:
-            raise NotAllowed("the broker's response is not valid SCRAM") from error
+            raise ScramError("the broker's response is not valid SCRAM") from error
         if not hmac.compare_digest(signature, self._server_signature):
-            raise NotAllowed("the broker could not prove that it knows the password")
+            raise ScramError("the broker could not prove that it knows the password")
+
+    def _accepts(self, nonce: str) -> bool:
+        """Whether the server added something to the nonce of this exchange."""
+        return nonce.startswith(self._nonce) and len(nonce) > len(self._nonce)
 
     def _hmac(self, key: bytes, text: bytes) -> bytes:
         return hmac.digest(key, text, self._hash)

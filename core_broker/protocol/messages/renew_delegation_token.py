@@ -1,0 +1,23 @@
+"""RenewDelegationToken (key 39)."""
+
+from typing_extensions import override
+
+from core_broker.protocol.fields import Int16, Int32, Int64, Message, message
+
+
+@message(39, versions=(1, 2), flexible_since=2)
+class RenewDelegationTokenRequest(Message):
+    hmac: bytes = b""
+    renew_period_ms: Int64 = 0
+
+    @override
+    def __repr__(self) -> str:
+        """Without the HMAC, which is the token's password."""
+        return f"RenewDelegationTokenRequest(renew_period_ms={self.renew_period_ms})"
+
+
+@message(39, versions=(1, 2), flexible_since=2)
+class RenewDelegationTokenResponse(Message):
+    error_code: Int16 = 0
+    expiry_timestamp_ms: Int64 = 0
+    throttle_time_ms: Int32 = 0
