@@ -26,6 +26,8 @@ Properties = tuple[tuple[str, str], ...]
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
+_SECRET_WORDS = ("pass", "pasw", "secret", "credential", "token", "jaas", ".key", "user.info", "private")
+
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why one key was refused."""
@@ -111,8 +113,12 @@ def gathered(prefix: str, *, default: Properties) -> Properties:
 
     The values are never shown, because they may contain passwords.
     """
-    kind = Kind(name="properties", wire=2, read=lambda _: (), write=str, allowed="any text")
+    kind = Kind(name="properties", wire=2, read=lambda _: (), write=_names, allowed="any text")
     return cast("Properties", Definition(kind=kind, default=default, prefix=prefix, is_sensitive=True))
+
+
+def _names(values: Properties) -> str:
+    return ",".join(name for name, _ in values)
 
 
 def setting(
@@ -140,7 +146,7 @@ def setting(
         aliases=aliases,
         synonyms=synonyms,
         is_dynamic=dynamic,
-        is_sensitive=sensitive,
+        is_sensitive=sensitive or kind.wire == PASSWORD.wire,
         is_internal=internal,
         without_effect=without_effect,
     )
@@ -272,13 +278,13 @@ class Settings:
         if definition := _canonical(given, cls.DEFINITIONS):
             return definition
         if (instead := _match(given, cls.REFUSED)) is not None:
-            raise SettingsError([Problem(key=given, value=text, reason=instead)])
+            raise SettingsError([Problem(key=given, value=_shown(given, text), reason=instead)])
         if _match(given, cls.IGNORED) is not None:
             return None
         for definition in cls.DEFINITIONS.values():
             if definition.prefix and given.startswith(definition.prefix):
                 return definition
-        raise SettingsError([Problem(key=given, value=text, reason=_unknown(given, cls.DEFINITIONS))])
+        raise SettingsError([Problem(key=given, value=_shown(given, text), reason=_unknown(given, cls.DEFINITIONS))])
 
 
 def _canonical(key: str, definitions: Mapping[str, Definition]) -> Definition | None:
@@ -293,6 +299,11 @@ def _match(key: str, table: Mapping[str, str]) -> str | None:
         return table[key]
     prefixes = (pattern for pattern in table if pattern.endswith("*") and key.startswith(pattern[:-1]))
     return next((table[pattern] for pattern in prefixes), None)
+
+
+def _shown(key: str, text: str) -> str:
+    """The value of a key without a definition, unless it sounds like a secret."""
+    return "******" if any(word in key.lower() for word in _SECRET_WORDS) else text
 
 
 def _unknown(key: str, known: Iterable[str]) -> str:

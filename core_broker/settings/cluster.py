@@ -163,6 +163,10 @@ class ClusterSettings(Settings):
     follower_replication_throttled_rate: int = setting(LONG, default=LONG_MAX, check=at_least(0), dynamic=True)
     """Bytes per second that this broker fetches of partitions whose topic lists its replica in
     follower.replication.throttled.replicas; above that, it does not fetch those for which it is outside the ISR."""
+    controller_quota_window_num: int = setting(INT, default=11, check=at_least(1))
+    """Number of samples in the budget of a client's changes of topics: it may use all of it at once."""
+    controller_quota_window_size_seconds: int = setting(INT, default=1, check=at_least(1))
+    """Length of each of these samples."""
     replication_quota_window_num: int = setting(INT, default=11, check=at_least(1))
     """Number of samples over which the rates of replication throttles are measured."""
     replication_quota_window_size_seconds: int = setting(INT, default=1, check=at_least(1))

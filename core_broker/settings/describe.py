@@ -11,6 +11,7 @@ import msgspec
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.service.settings import Definition, Settings, SettingsError
 from core_broker.settings.broker import BrokerSettings
+from core_broker.settings.listener_overrides import PREFIX, base_key
 from core_broker.settings.topic import TopicSettings
 from core_broker.settings.without_effect import find_dynamic, is_per_broker, needs_listener
 
@@ -109,7 +110,16 @@ class BrokerConfig:
         changes = {**self.cluster_wide, **self.own}
         changed = BrokerSettings.parse({key: changes[key] for key in changes if key in BrokerSettings.DEFINITIONS})
         names = [BrokerSettings.DEFINITIONS[key].name for key in changed.set]
-        return self.static.replace(**{name: getattr(changed, name) for name in names})
+        effective = self.static.replace(**{name: getattr(changed, name) for name in names})
+        of_listeners = {key.removeprefix(PREFIX): changes[key] for key in changes if base_key(key) is not None}
+        if not of_listeners:
+            return effective
+        return effective.replace(listener_overrides=tuple({**self._static_overrides, **of_listeners}.items()))
+
+    @cached_property
+    def _static_overrides(self) -> dict[str, str]:
+        """What the broker was started with for single listeners, without `listener.name.`."""
+        return dict(self.static.listener_overrides)
 
     @classmethod
     def definition(cls, key: str) -> Definition | None:
@@ -143,8 +153,12 @@ class BrokerConfig:
 
     def describe(self) -> list[DescribedSetting]:
         """Every key of the broker, and those without effect that were set."""
-        keys = dict.fromkeys((*BrokerSettings.DEFINITIONS, *self.cluster_wide, *self.own))
-        return [self._describe(found) for found in map(self.definition, keys) if found and not found.is_internal]
+        of_listeners = (f"{PREFIX}{rest}" for rest in self._static_overrides)
+        keys = dict.fromkeys((*BrokerSettings.DEFINITIONS, *of_listeners, *self.cluster_wide, *self.own))
+        found = (definition for definition in map(self.definition, keys) if definition is not None)
+        return [
+            self._describe(definition) for definition in found if not definition.is_internal and not definition.prefix
+        ]
 
     def _describe(self, definition: Definition) -> DescribedSetting:
         sources = tuple(self.sources(definition.key))
@@ -189,6 +203,8 @@ class BrokerConfig:
         if definition is None:
             return None
         if source is ConfigSource.STATIC_BROKER_CONFIG:
+            if base_key(key) is not None:
+                return self._static_overrides.get(key.removeprefix(PREFIX))
             is_set = key in BrokerSettings.DEFINITIONS and self.static.is_set(key)
             return self.static.text_of(key) if is_set else None
         return definition.text(definition.default)

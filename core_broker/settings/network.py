@@ -11,18 +11,18 @@ from core_broker.service.settings import (
     ServiceSettings,
     at_least,
     not_empty,
+    one_of,
     optional,
     setting,
 )
 from core_broker.settings.listeners import LISTENER_NAME, LISTENER_NAMES, LISTENERS, PROTOCOL_MAP, Listener
-from core_broker.settings.without_effect import SECURITY
 
 ADDRESS_COUNTS = Check(
     accepts=lambda entries: all(host and count.isdecimal() for host, _, count in (e.rpartition(":") for e in entries)),
     allowed="address:count pairs separated by commas, such as 10.0.0.7:100",
 )
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_ONLY_PLAINTEXT = Check(accepts=lambda protocol: protocol == "PLAINTEXT", allowed=f"PLAINTEXT ({SECURITY})")
+ENCRYPTED = frozenset({"SSL", "SASL_SSL"})
 
 
 class NetworkSettings(ServiceSettings):
@@ -40,7 +40,7 @@ class NetworkSettings(ServiceSettings):
     inter_broker_listener_name: str | None = setting(optional(LISTENER_NAME), default=None)
     """The listener that other brokers connect to. Not set: the one named like security.inter.broker.protocol, or else
     the first that is not a controller listener."""
-    security_inter_broker_protocol: str = setting(STRING, default="PLAINTEXT", check=_ONLY_PLAINTEXT)
+    security_inter_broker_protocol: str = setting(STRING, default="PLAINTEXT", check=one_of(*PROTOCOLS))
     """Security protocol between brokers if inter.broker.listener.name is not set."""
     controller_listener_names: tuple[str, ...] = setting(LISTENER_NAMES, default=("CONTROLLER",), check=not_empty())
     """Names of the controllers' listeners, which clients do not use; nodes connect to the first."""
@@ -56,15 +56,22 @@ class NetworkSettings(ServiceSettings):
     queued_max_request_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(-1))
     """Maximum size of all requests in memory; beyond it the broker stops reading. -1 for no limit."""
     max_connections: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
-    """Maximum number of connections."""
+    """Maximum number of connections; further ones wait, but other brokers get through on a listener of their own, for
+    which the connection that has been silent the longest is closed. With the prefix of a listener: its maximum."""
     max_connections_per_ip: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
     """Maximum number of connections from one address."""
     max_connections_per_ip_overrides: tuple[str, ...] = setting(LIST, default=(), check=ADDRESS_COUNTS, dynamic=True)
     """Exceptions from max.connections.per.ip, as address:count."""
     max_connection_creation_rate: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
-    """Maximum number of connections accepted per second; further ones wait."""
+    """Maximum number of connections accepted per second, on average over quota.window.num samples; further ones wait.
+    With the prefix of a listener: its maximum."""
     connections_max_idle_ms: int = setting(LONG, default=600_000, check=at_least(1))
     """A connection that is idle for this long is closed."""
+
+    quota_window_num: int = setting(INT, default=11, check=at_least(1))
+    """Number of samples over which the quotas of clients and the limits of new connections are measured."""
+    quota_window_size_seconds: int = setting(INT, default=1, check=at_least(1))
+    """Length of each of these samples."""
 
     fetch_max_bytes: int = setting(INT, default=55 * 1024 * 1024, check=at_least(1024))
     """Maximum size of the response to a fetch, whatever the client requests."""

@@ -54,9 +54,7 @@ class SchemaGuardSettings(Settings):
     """Addresses of the schema registry, tried in order. Guarded topics need at least one."""
     confluent_basic_auth_credentials_source: str = setting(STRING, default="URL", check=one_of("URL", "USER_INFO"))
     """Where the user and password for the registry are: in its address or in confluent.basic.auth.user.info."""
-    confluent_basic_auth_user_info: str | None = setting(
-        optional(PASSWORD), default=None, check=_USER_INFO, sensitive=True
-    )
+    confluent_basic_auth_user_info: str | None = setting(optional(PASSWORD), default=None, check=_USER_INFO)
     """User and password for the registry, as user:password."""
     confluent_ssl_truststore_location: str | None = setting(optional(STRING), default=None)
     """PEM file with the CA certificates for the registry. Not set: those of the system."""

@@ -1,6 +1,5 @@
 """Dynamic settings of Kafka that have no effect here: their type is checked, and they are stored and shown."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -15,19 +14,46 @@ from core_broker.service.settings import (
     LONG,
     LONG_MAX,
     PASSWORD,
-    SHORT,
     STRING,
     Check,
     Definition,
     Kind,
     at_least,
-    one_of,
 )
+from core_broker.settings.listener_overrides import base_key, is_of_listener
+from core_broker.settings.tls import STORE_KEYS
 
 THREADS: Final = "one event loop serves all requests"
-SECURITY: Final = "security is not supported yet: only PLAINTEXT listeners, without authorization"
+SECURITY: Final = "neither Kerberos nor classes of Java are supported"
 TIERED: Final = "tiered storage is not supported"
-READ_AT_START: Final = frozenset({"num.recovery.threads.per.data.dir"})
+_TLS_OF_BROKER: Final = frozenset(
+    {
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.engine.factory.class",
+        "ssl.keymanager.algorithm",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+    }
+)
+"""TLS settings without the prefix of a listener that Kafka lets change for one broker, for listeners to come."""
+_SASL_OF_BROKER: Final = frozenset(
+    {
+        "sasl.enabled.mechanisms",
+        "sasl.jaas.config",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.mechanism.inter.broker.protocol",
+    }
+)
+"""The same of SASL."""
+READ_AT_START: Final = frozenset({"num.recovery.threads.per.data.dir", *_TLS_OF_BROKER, *_SASL_OF_BROKER})
 """Dynamic in Kafka; here a change is stored and shown, but has no effect."""
 
 _COUNT: Final = at_least(1)
@@ -38,43 +64,13 @@ _Shape = tuple[Kind[Any], Any] | tuple[Kind[Any], Any, Check]
 
 _SECURITY_KEYS: Final[Mapping[str, _Shape]] = {
     "principal.builder.class": (CLASS, None),
-    "sasl.enabled.mechanisms": (LIST, ("GSSAPI",)),
-    "sasl.jaas.config": (PASSWORD, None),
     "sasl.kerberos.kinit.cmd": (STRING, "/usr/bin/kinit"),
     "sasl.kerberos.min.time.before.relogin": (LONG, 60_000),
     "sasl.kerberos.principal.to.local.rules": (LIST, ("DEFAULT",)),
     "sasl.kerberos.service.name": (STRING, None),
     "sasl.kerberos.ticket.renew.jitter": (DOUBLE, 0.05),
     "sasl.kerberos.ticket.renew.window.factor": (DOUBLE, 0.8),
-    "sasl.login.refresh.buffer.seconds": (SHORT, 300),
-    "sasl.login.refresh.min.period.seconds": (SHORT, 60),
-    "sasl.login.refresh.window.factor": (DOUBLE, 0.8),
-    "sasl.login.refresh.window.jitter": (DOUBLE, 0.05),
-    "sasl.mechanism.inter.broker.protocol": (STRING, "GSSAPI"),
-    "ssl.cipher.suites": (LIST, ()),
-    "ssl.client.auth": (STRING, "none", one_of("required", "requested", "none")),
-    "ssl.enabled.protocols": (LIST, ("TLSv1.2", "TLSv1.3")),
-    "ssl.endpoint.identification.algorithm": (STRING, "https"),
-    "ssl.engine.factory.class": (CLASS, None),
-    "ssl.keymanager.algorithm": (STRING, "SunX509"),
-    "ssl.protocol": (STRING, "TLSv1.3"),
-    "ssl.provider": (STRING, None),
-    "ssl.secure.random.implementation": (STRING, None),
-    "ssl.trustmanager.algorithm": (STRING, "PKIX"),
 }
-_LISTENER_KEYS: Final[Mapping[str, _Shape]] = {
-    "ssl.key.password": (PASSWORD, None),
-    "ssl.keystore.certificate.chain": (PASSWORD, None),
-    "ssl.keystore.key": (PASSWORD, None),
-    "ssl.keystore.location": (STRING, None),
-    "ssl.keystore.password": (PASSWORD, None),
-    "ssl.keystore.type": (STRING, "JKS"),
-    "ssl.truststore.certificates": (PASSWORD, None),
-    "ssl.truststore.location": (STRING, None),
-    "ssl.truststore.password": (PASSWORD, None),
-    "ssl.truststore.type": (STRING, "JKS"),
-}
-"""Settings that Kafka accepts only for one listener, under `listener.name.<name>.`."""
 _MECHANISM_KEYS: Final[Mapping[str, _Shape]] = {
     "sasl.jaas.config": (PASSWORD, None),
     "sasl.login.callback.handler.class": (CLASS, None),
@@ -134,9 +130,7 @@ def _definitions(keys: Mapping[str, _Shape], why: str) -> Iterator[tuple[str, De
         )
 
 
-SECURITY_WITHOUT_EFFECT: Final[Mapping[str, Definition]] = dict(
-    _definitions({**_SECURITY_KEYS, **_LISTENER_KEYS}, SECURITY)
-)
+SECURITY_WITHOUT_EFFECT: Final[Mapping[str, Definition]] = dict(_definitions(_SECURITY_KEYS, SECURITY))
 """Rejected at the start, because they would promise security. At run time a change is accepted: without an encrypted
 or authenticated listener Kafka, too, only stores it."""
 WITHOUT_EFFECT: Final[Mapping[str, Definition]] = {
@@ -144,34 +138,39 @@ WITHOUT_EFFECT: Final[Mapping[str, Definition]] = {
 }
 """Accepted at the start and at run time."""
 
-_OF_MECHANISMS: Final = dict(_definitions(_MECHANISM_KEYS, SECURITY))
-_LISTENER_NAME: Final = re.compile(r"listener\.name\.[^.]+\.(?P<key>.+)")
-_LIMITS: Final = ("max.connections", "max.connection.creation.rate", "num.network.threads")
-_PER_BROKER: Final = {*SECURITY_WITHOUT_EFFECT, "cordoned.log.dirs"}
+_OF_MECHANISMS: Final = dict(_definitions(_MECHANISM_KEYS, "how clients log in is read when the broker starts"))
+_OF_ANY_BROKER: Final = frozenset({"max.connections", "max.connection.creation.rate", "num.network.threads"})
+_PER_BROKER: Final = {*SECURITY_WITHOUT_EFFECT, *_TLS_OF_BROKER, *_SASL_OF_BROKER, "cordoned.log.dirs"}
 
 
 def find_dynamic(key: str, with_effect: Mapping[str, Definition]) -> Definition | None:
-    """The definition of a broker's key, given those that have an effect; keys of a listener have none."""
+    """The definition of a broker's key, given those that have an effect at the start."""
+    base = base_key(key)
+    if base is not None:
+        return _find_of_listener(key, base, with_effect)
     found = with_effect.get(key) or WITHOUT_EFFECT.get(key) or SECURITY_WITHOUT_EFFECT.get(key)
-    if found is not None:
-        return replace(found, is_dynamic=True) if key in READ_AT_START else found
-    match = _LISTENER_NAME.fullmatch(key)
-    if match is None:
+    if found is None:
         return None
-    base = match["key"]
+    return replace(found, is_dynamic=True) if key in READ_AT_START or key in STORE_KEYS else found
+
+
+def _find_of_listener(key: str, base: str, with_effect: Mapping[str, Definition]) -> Definition | None:
+    """The definition of a key with the prefix of a listener."""
     of_mechanism = (found for name, found in _OF_MECHANISMS.items() if base.endswith(f".{name}") or base == name)
     found = next(of_mechanism, None) or WITHOUT_EFFECT.get(base) or SECURITY_WITHOUT_EFFECT.get(base)
-    if found is None and base in _LIMITS:
-        found = replace(with_effect[base], without_effect="limits apply to the broker, not to one listener")
-    return None if found is None else replace(found, key=key)
+    if found is None and is_of_listener(base):
+        found = with_effect.get(base)
+    if found is None:
+        return None
+    return replace(found, key=key, is_dynamic=found.is_dynamic or base in STORE_KEYS)
 
 
 def needs_listener(key: str) -> bool:
     """Whether Kafka accepts a change of this key only for one listener."""
-    return key in _LISTENER_KEYS
+    return key in STORE_KEYS
 
 
 def is_per_broker(key: str) -> bool:
     """Whether Kafka accepts a change of this key only for one broker, not for all."""
-    match = _LISTENER_NAME.fullmatch(key)
-    return key in _PER_BROKER if match is None else match["key"] not in _LIMITS
+    base = base_key(key)
+    return key in _PER_BROKER if base is None else base not in _OF_ANY_BROKER

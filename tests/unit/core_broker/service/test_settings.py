@@ -167,3 +167,13 @@ def test_gathered_values_are_never_shown() -> None:
     assert settings.set == ("client.*",)
     assert settings.is_set("client.*")
     assert Handing.help_of("client.*") == "Anything of theirs."
+
+
+@pytest.mark.parametrize(
+    "key", ["ssl.keystore.pasword", "SSL.KEY.PASSWORD", "my.token", "sasl.jaas.confg", "ssl.keystore.key"]
+)
+def test_value_of_an_unknown_key_that_sounds_like_a_secret_is_not_shown(key: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        Settings.parse({key: "hunter2"})
+    assert "hunter2" not in str(refused.value)
+    assert key in str(refused.value)

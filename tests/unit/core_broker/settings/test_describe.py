@@ -1,7 +1,17 @@
 import pytest
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.settings import BrokerConfig, BrokerSettings, ConfigSource, DescribedSetting, describe_topic
+from core_broker.service.settings import PASSWORD, Kind, Settings, optional, setting
+from core_broker.settings import (
+    BrokerConfig,
+    BrokerSettings,
+    ConfigSource,
+    DescribedSetting,
+    GroupSettings,
+    TopicSettings,
+    describe_topic,
+)
+from core_broker.settings.without_effect import SECURITY_WITHOUT_EFFECT, WITHOUT_EFFECT
 
 
 def topic_key(key: str, overrides: dict[str, str], broker: BrokerConfig) -> DescribedSetting:
@@ -99,3 +109,51 @@ def test_change_of_a_running_broker_is_refused_with_a_reason(key: str, value: st
         BrokerConfig.check_dynamic(key, value)
     assert caught.value.code is ErrorCode.INVALID_REQUEST
     BrokerConfig.check_dynamic("log.segment.bytes", "3000000")
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+_SETTINGS = (BrokerSettings, TopicSettings, GroupSettings)
+_PASSWORDS = sorted(
+    {d.key for settings in _SETTINGS for d in settings.DEFINITIONS.values() if d.kind.wire == PASSWORD.wire}
+    | {key for key, d in {**WITHOUT_EFFECT, **SECURITY_WITHOUT_EFFECT}.items() if d.kind.wire == PASSWORD.wire}
+    | {
+        "listener.name.external.ssl.keystore.password",
+        "listener.name.external.sasl.jaas.config",
+        "listener.name.external.scram-sha-256.sasl.jaas.config",
+    }
+)
+
+
+def test_there_are_passwords_among_the_settings() -> None:
+    assert len(_PASSWORDS) >= 7
+
+
+@pytest.mark.parametrize("key", _PASSWORDS)
+def test_password_is_sensitive_wherever_it_is_set_and_never_shown(key: str) -> None:
+    definition = BrokerConfig.definition(key)
+    assert definition is not None
+    assert definition.is_sensitive
+    static = BrokerSettings.parse({key: "user:SECRET"} if key in BrokerSettings.DEFINITIONS else {})
+    broker = BrokerConfig(static, cluster_wide={key: "user:SECRET"}, own={key: "user:SECRET"})
+    for described in (*broker.describe(), *broker.describe_cluster_wide(), *describe_topic({}, broker)):
+        assert "SECRET" not in str(described.value)
+        assert "SECRET" not in str([synonym.value for synonym in described.synonyms])
+    shown = broker_key(key, broker)
+    assert (shown.value, shown.is_sensitive) == (None, True)
+    assert "SECRET" not in repr(static)
+
+
+@pytest.mark.parametrize("kind", [PASSWORD, optional(PASSWORD)])
+def test_every_setting_of_the_kind_password_is_sensitive(kind: Kind[str | None]) -> None:
+    class Made(Settings):
+        some_key: str | None = setting(kind, default=None)
+
+    assert Made.DEFINITIONS["some.key"].is_sensitive
+
+
+def test_keys_that_the_broker_does_not_know_are_not_described_at_all() -> None:
+    """A controller of another version may have stored them; what they hold is unknown."""
+    broker = BrokerConfig(BrokerSettings(), cluster_wide={"plugin.secret": "SECRET"}, own={"plugin.secret": "SECRET"})
+    found = (*broker.describe(), *broker.describe_cluster_wide(), *describe_topic({"plugin.secret": "SECRET"}, broker))
+    assert "plugin.secret" not in [described.key for described in found]

@@ -121,6 +121,10 @@ SPECIAL = {
     "log.segment.bytes": "2000000",
     "max.connections.per.ip.overrides": "10.0.0.7:3",
     "ssl.client.auth": "required",
+    "ssl.enabled.protocols": "TLSv1.3",
+    "ssl.endpoint.identification.algorithm": "https",
+    "ssl.keystore.type": "PEM",
+    "ssl.truststore.type": "PEM",
     "group.coordinator.cached.buffer.max.bytes": "600000",
     "share.coordinator.cached.buffer.max.bytes": "600000",
 }
