@@ -1,10 +1,12 @@
-"""Records that no part of Caudal uses, but controllers of Apache Kafka do: access rules, quotas, credentials, tokens.
+"""Records that the state of the cluster keeps as they are: ACLs, quotas, credentials, tokens.
 
-They are kept in the state of the cluster all the same. Otherwise they would be missing in the snapshot of a Caudal
-controller, and lost for good once the log before it is deleted.
+Those who use them follow the records. Snapshots have all of them, also those that no part of Caudal uses.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored import metadata as stored
@@ -33,3 +35,21 @@ def carried(record: Message) -> tuple[CarriedKey, Message | None] | None:
             return ("quota", entity, record.key), None if record.remove else record
         case _:
             return None
+
+
+def carried_removals(before: Mapping[CarriedKey, Message], after: Mapping[CarriedKey, Message]) -> Iterator[Message]:
+    """Records that remove what is not kept any more, for those who follow the records one by one."""
+    for key, record in before.items():
+        if key in after:
+            continue
+        match record:
+            case stored.AccessControlEntryRecord():
+                yield stored.RemoveAccessControlEntryRecord(id=record.id)
+            case stored.UserScramCredentialRecord():
+                yield stored.RemoveUserScramCredentialRecord(name=record.name, mechanism=record.mechanism)
+            case stored.DelegationTokenRecord():
+                yield stored.RemoveDelegationTokenRecord(token_id=record.token_id)
+            case stored.ClientQuotaRecord():
+                yield replace(record, remove=True)
+            case _:
+                raise TypeError(f"{type(record).__name__} has no record that removes it")

@@ -2,19 +2,31 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
+
+import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.peers.peers import Address, PeerError, Peers
-from core_broker.protocol.fields import Message
+from core_broker.protocol.fields import Message, decode
+from core_broker.protocol.frames import CORRELATION_ID_BYTES, encode_request
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from core_broker.protocol.principals import encode_host, encode_principal
+from core_broker.protocol.principals import Principal, encode_host, encode_principal
 
+R = TypeVar("R", bound=Message)
 _RETRY_SECONDS: Final = 0.05
 _LOOK_SECONDS: Final = 0.25
 """How often to check, during a request, whether there is another controller by now."""
 _ITEMS_MAX: Final = 10_000
 """Parts of a response that are searched for NOT_CONTROLLER."""
+
+
+class Requester(msgspec.Struct, frozen=True):
+    """The client in whose name a request is sent."""
+
+    principal: Principal
+    host: str
+    client_id: str | None = None
 
 
 class ControllerLocation(Protocol):
@@ -70,7 +82,9 @@ class ControllerChannel:
         message = f"{_name(request)} got no response from the controller in time: {reason}"
         raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, message)
 
-    async def forward(self, frame: bytes, *, principal: str, client_host: str, timeout_seconds: float = 60.0) -> bytes:
+    async def forward(
+        self, frame: bytes, *, principal: Principal, client_host: str, timeout_seconds: float = 60.0
+    ) -> bytes:
         """Forward a request of a client, with its header; returns the response with its header.
 
         Raises BrokerError: UNSUPPORTED_VERSION if the controller cannot decode the request, so that the client has to
@@ -85,6 +99,18 @@ class ControllerChannel:
             message = f"the controller refused a forwarded request with error {response.error_code}"
             raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
         return response.response_data
+
+    async def call_for(
+        self, client: Requester, request: Message, response: type[R], *, timeout_seconds: float = 30.0
+    ) -> R:
+        """Send a request of this broker in the name of a client, so that the controller asks what the client may do."""
+        version = request.VERSIONS[1]
+        frame = encode_request(request, version, 0, client.client_id)
+        answer = await self.forward(
+            frame, principal=client.principal, client_host=client.host, timeout_seconds=timeout_seconds
+        )
+        is_flexible = version >= request.FLEXIBLE_SINCE
+        return decode(response, version, answer, CORRELATION_ID_BYTES + is_flexible)
 
     async def _try(self, request: Message, timeout_seconds: float) -> Message:
         """Send the request once. Raises PeerError or TimeoutError."""

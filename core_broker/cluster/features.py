@@ -38,6 +38,10 @@ NEW_RECORDS_SINCE: Final = (7, 8, 11, 13, 14, 15, 17, 23, 30)
 """Levels of metadata.version that brought records or fields which lower levels cannot read."""
 NEEDED_METADATA_VERSION: Final = {ELR_FEATURE: 23, GROUP_VERSION: 22, TRANSACTION_VERSION: 24}
 """The metadata.version from which a feature may be used."""
+SCRAM_SINCE: Final = 11
+"""The metadata.version from which users have SCRAM credentials (3.5-IV2)."""
+DELEGATION_TOKENS_SINCE: Final = 14
+"""The metadata.version from which there are delegation tokens (3.6-IV2)."""
 
 _ELR_BY_DEFAULT_SINCE: Final = 26
 

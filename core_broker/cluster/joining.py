@@ -36,6 +36,8 @@ async def find_cluster_id(peers: Peers, settings: BrokerSettings) -> str:
             if response.error_code:  # controllers of Apache Kafka do, below metadata.version 15
                 said = response.error_message or ErrorCode(response.error_code).name
                 reason = f"{server} does not say which cluster it belongs to ({said}); set cluster.id"
+                if response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+                    reason += ", or add the principal of this node to super.users there"
             elif settings.static_voters:
                 reason += "; nodes of a new cluster with controller.quorum.voters need the same cluster.id"
         except PeerError as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from core_broker.cluster import snapshots
+from core_broker.cluster.carried_records import carried_removals
 from core_broker.cluster.features import metadata_version
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage
 from core_broker.cluster.metadata_log import (
@@ -118,6 +119,8 @@ class MetadataQuorum:
         """How often a part of this node could not apply a change."""
         self.failed: asyncio.Future[None] | None = None
         """Done, with the error, once the log cannot be read or written any more."""
+        self.caught_up = asyncio.Event()
+        """Set once the image has everything that this node knew to be committed when it first learned about that."""
         self._settings = settings
         self._clock = clock
         self._peers = peers
@@ -640,6 +643,7 @@ class MetadataQuorum:
             else:
                 end = high_watermark if proposal is None else min(high_watermark, proposal.first_offset)
                 self._apply_from_log(end)
+        self.caught_up.set()
         role = self.node.role
         if isinstance(role, Leader) and self._pending_image is None and self.image.offset >= role.start_offset:
             self._pending_image = self.image
@@ -686,7 +690,8 @@ class MetadataQuorum:
             for topic_id in before.topics_by_id
             if topic_id not in after.topics_by_id
         ]
-        self._publish(after, [*removed, *records_of(after)])
+        self._publish(after, [*removed, *carried_removals(before.carried, after.carried), *records_of(after)])
+        self.caught_up.set()
 
     def _drop_proposals(self, error: BrokerError) -> None:
         while self._proposals:

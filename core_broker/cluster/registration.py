@@ -32,6 +32,9 @@ SHUTDOWN_SECONDS: Final = 30.0
 _CHECK_CONTROLLERS: Final = (
     "check that the controllers run and that controller.quorum.bootstrap.servers or controller.quorum.voters names them"
 )
+_NO_RIGHTS: Final = (
+    "the principal of this broker may not act as one; add it to super.users of all nodes, or allow it CLUSTER_ACTION"
+)
 
 
 class BrokerRegistration:
@@ -119,6 +122,8 @@ class BrokerRegistration:
             raise BrokerError(error.code, f"{error.message}; {_CHECK_CONTROLLERS}") from None
         assert isinstance(response, BrokerRegistrationResponse)
         code = ErrorCode(response.error_code)
+        if code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise BrokerError(code, _NO_RIGHTS)
         if code is ErrorCode.UNSUPPORTED_VERSION:
             raise BrokerError(code, _missing_features(self._image().features))
         if code:

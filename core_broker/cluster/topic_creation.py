@@ -6,9 +6,10 @@ waits a moment until this broker has learnt of the new topic from the metadata l
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from core_broker.cluster.controller.topics import NewTopic, internal_topic
+from core_broker.cluster.controller_channel import Requester
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
@@ -16,6 +17,7 @@ from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import create_topics as wire
 from core_broker.settings import BrokerSettings
 
+R = TypeVar("R", bound=Message)
 _CALL_TIMEOUT_SECONDS: Final = 10.0
 IMAGE_WAIT_SECONDS: Final = 2.0
 """How long a client's request waits until this broker has learnt of a topic that the controller has created."""
@@ -26,6 +28,11 @@ class ControllerCalls(Protocol):
 
     async def call(self, request: Message, *, timeout_seconds: float = 30.0) -> Message:
         """Send a request to the active controller; raises BrokerError."""
+
+    async def call_for(
+        self, client: Requester, request: Message, response: type[R], *, timeout_seconds: float = 30.0
+    ) -> R:
+        """Send a request in the name of a client; raises BrokerError."""
 
 
 class MetadataSource(Protocol):
@@ -54,7 +61,7 @@ class TopicCreation:
         self._metadata = metadata
         self._settings = settings
         self._image_wait_seconds = image_wait_seconds
-        self._in_progress: dict[str, asyncio.Future[BrokerError | None]] = {}
+        self._in_progress: dict[tuple[str, Requester | None], asyncio.Future[BrokerError | None]] = {}
         self._waiting: set[asyncio.Future[None]] = set()
         metadata.subscribe(self._on_metadata)
 
@@ -66,40 +73,48 @@ class TopicCreation:
         if name not in self._metadata.image.topics:
             raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"topic {name} was created only just now")
 
-    async def auto_create(self, names: Iterable[str]) -> dict[str, BrokerError]:
+    async def auto_create(self, names: Iterable[str], requester: Requester | None = None) -> dict[str, BrokerError]:
         """Create those topics that do not exist; returns the errors of those that could not be created.
 
+        The controller asks whether the client may do that; without a client, whether this broker may.
         A topic without an error may still be missing in this broker's metadata, if the controller is far ahead.
         """
         missing = [name for name in dict.fromkeys(names) if name not in self._metadata.image.topics]
-        others = {name: self._in_progress[name] for name in missing if name in self._in_progress}
+        # Shared with requests of the same client only: what it may not do, another one may.
+        whose = {name: (name, requester) for name in missing}
+        others = {name: self._in_progress[whose[name]] for name in missing if whose[name] in self._in_progress}
         new = [name for name in missing if name not in others]
-        errors = await self._create(new) if new else {}
+        errors = await self._create(new, requester) if new else {}
         for name, outcome in others.items():
             if (error := await asyncio.shield(outcome)) is not None:
                 errors[name] = error
         return errors
 
-    async def _create(self, names: list[str]) -> dict[str, BrokerError]:
+    async def _create(self, names: list[str], requester: Requester | None) -> dict[str, BrokerError]:
         loop = asyncio.get_running_loop()
         futures = {name: loop.create_future() for name in names}
-        self._in_progress.update(futures)
+        self._in_progress.update({(name, requester): future for name, future in futures.items()})
         errors = dict.fromkeys(names, BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the creation was interrupted"))
         try:
-            errors = await self._request(names)
+            errors = await self._request(names, requester)
             await self._wait_until_known([name for name in names if name not in errors])
         finally:
             for name, future in futures.items():
-                del self._in_progress[name]
+                del self._in_progress[name, requester]
                 future.set_result(errors.get(name))
         return errors
 
-    async def _request(self, names: list[str]) -> dict[str, BrokerError]:
+    async def _request(self, names: list[str], requester: Requester | None) -> dict[str, BrokerError]:
         settings, broker_count = self._settings(), len(self._metadata.image.live_brokers())
         topics = [_creatable(_new_topic(name, settings, broker_count)) for name in names]
         request = wire.CreateTopicsRequest(topics=topics, timeout_ms=int(_CALL_TIMEOUT_SECONDS * 1000))
         try:
-            response = await self._channel.call(request, timeout_seconds=_CALL_TIMEOUT_SECONDS)
+            if requester is None:
+                response = await self._channel.call(request, timeout_seconds=_CALL_TIMEOUT_SECONDS)
+            else:
+                response = await self._channel.call_for(
+                    requester, request, wire.CreateTopicsResponse, timeout_seconds=_CALL_TIMEOUT_SECONDS
+                )
         except BrokerError as error:
             return dict.fromkeys(names, error)
         if not isinstance(response, wire.CreateTopicsResponse):

@@ -43,7 +43,7 @@ def refuse_unsupported_data(settings: BrokerSettings) -> None:
     if directory.is_dir():
         try:
             _check_quorum_state(directory)
-            image = _read_image(directory)
+            image = read_image(directory)
         except (UnsupportedRecordError, UnsupportedQuorumStateError) as error:
             raise _refusal(directory, str(error), "use the software that wrote it, or a newer Caudal") from error
         _check_features(directory, image)
@@ -102,7 +102,7 @@ def _shown(names: list[str]) -> str:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _read_image(directory: Path) -> MetadataImage:
+def read_image(directory: Path) -> MetadataImage:
     """The state at the end of the metadata log, committed or not; without what is damaged, which the start reports."""
     newest = MetadataImage(cluster_id="")
     for snapshot in reversed(snapshots.list_snapshots(directory)):

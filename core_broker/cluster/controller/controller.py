@@ -12,8 +12,17 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
+from core_broker.cluster.controller.acls import AclCreationPlan, AclDeletionPlan
 from core_broker.cluster.controller.activation import plan_activation
+from core_broker.cluster.controller.client_quotas import plan_quota_changes
 from core_broker.cluster.controller.configs import ConfigChange, plan_increment, plan_replacement
+from core_broker.cluster.controller.delegation_tokens import (
+    check_supported,
+    plan_expiry,
+    plan_removals,
+    plan_renewal,
+    plan_token,
+)
 from core_broker.cluster.controller.elections import (
     leads_partitions,
     plan_config_effects,
@@ -36,6 +45,7 @@ from core_broker.cluster.controller.registrations import (
     plan_unregistration,
 )
 from core_broker.cluster.controller.replica_directories import plan_directories
+from core_broker.cluster.controller.scram_credentials import plan_scram_changes
 from core_broker.cluster.controller.topics import (
     CreatedTopic,
     MorePartitions,
@@ -50,8 +60,13 @@ from core_broker.cluster.metadata import BrokerImage, ConfigResource, MetadataDr
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
+from core_broker.protocol.messages import alter_client_quotas as quotas_wire
 from core_broker.protocol.messages import alter_partition_reassignments as reassignments_wire
 from core_broker.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from core_broker.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
 from core_broker.protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -59,7 +74,11 @@ from core_broker.protocol.messages.assign_replicas_to_dirs import (
 from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from core_broker.protocol.messages.broker_registration import BrokerRegistrationRequest
 from core_broker.protocol.messages.controller_registration import ControllerRegistrationRequest
+from core_broker.protocol.principals import Principal
 from core_broker.protocol.stored import metadata as stored
+from core_broker.security.acls import AclEntry, AclFilter
+from core_broker.security.quotas import UNLIMITED, MutationQuota
+from core_broker.security.tokens import DelegationToken, TokenStore
 from core_broker.service.clock import Clock
 from core_broker.service.settings import LONG_MAX
 from core_broker.settings import BrokerSettings
@@ -96,17 +115,23 @@ class Controller:
         prepare: Prepare | None = None,
         session_seconds: float = 9.0,
         rebalance: LeaderRebalance | None = None,
+        first_records: Sequence[Message] = (),
     ) -> None:
         """`prepare` gets the records of new partitions before they are committed, for slow preparations.
 
-        `session_seconds` is how long a broker may be silent; without `rebalance` leaders stay where they are.
+        `session_seconds` is how long a broker may be silent; without `rebalance` leaders stay where they are. If this
+        controller forms a cluster, that begins with `first_records`.
         """
         self._quorum = quorum
         self._settings = settings
         self._clock = clock
         self._prepare = prepare
         self._rebalance = rebalance
+        self._first_records = first_records
         self._sessions = Sessions(session_seconds)
+        self._tokens = TokenStore(
+            lambda: self._pending().carried, secret_key=settings.delegation_token_secret_key, clock=clock
+        )
         self._preparing = asyncio.Lock()
         self._newest: asyncio.Future[int] | None = None
         self.elections = 0
@@ -129,13 +154,14 @@ class Controller:
     # -- the active controller --
 
     async def run(self) -> None:
-        """Fence silent brokers and rebalance leaders, while this node is the active controller."""
-        checked_at = rebalanced_at = self._clock.monotonic()
+        """While this node is the active controller: fence silent brokers, rebalance leaders, remove expired tokens."""
+        checked_at = rebalanced_at = swept_at = self._clock.monotonic()
+        sweep_seconds = self._settings.delegation_token_expiry_check_interval_ms / 1000
         while True:
             await asyncio.sleep(min(1.0, self._sessions.session_seconds / 8))
             now = self._clock.monotonic()
             if not self._quorum.is_leader:
-                checked_at = rebalanced_at = now
+                checked_at = rebalanced_at = swept_at = now
                 continue
             if now - checked_at > self._sessions.session_seconds / 2:
                 log.warning(
@@ -147,6 +173,9 @@ class Controller:
                 if self._rebalance is not None and now - rebalanced_at >= self._rebalance.interval_seconds:
                     rebalanced_at = now
                     await self.rebalance_leaders(self._rebalance.imbalance_percentage)
+                if now - swept_at >= sweep_seconds:
+                    swept_at = now
+                    await self.remove_expired_tokens()
             except BrokerError as error:
                 log.warning("periodic work of the controller failed", extra={"reason": str(error)})
             checked_at = self._clock.monotonic()
@@ -175,9 +204,11 @@ class Controller:
                 self._sessions.touch(broker.broker_id, broker.epoch, now)
             if broker.in_controlled_shutdown:
                 self._sessions.begin_shutdown(broker.broker_id, self._quorum.end_offset - 1)
-        has_open_transaction = self._quorum.has_open_transaction
         for batch in plan_activation(
-            self._quorum.pending_image, self._settings, has_open_transaction=has_open_transaction
+            self._quorum.pending_image,
+            self._settings,
+            has_open_transaction=self._quorum.has_open_transaction,
+            first_records=self._first_records,
         ):
             self._propose(batch)
 
@@ -403,13 +434,14 @@ class Controller:
     # -- topics --
 
     async def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, quota: MutationQuota = UNLIMITED
     ) -> list[CreatedTopic | BrokerError]:
         """Create all valid topics in one atomic change; returns a result for each topic, in order."""
         topic_ids: dict[str, bytes] = {}
 
         def plan(image: MetadataImage) -> tuple[list[CreatedTopic | BrokerError], Sequence[Message]]:
-            planner = TopicPlanner(image, broker_settings(image, self._settings), topic_ids=topic_ids)
+            current = broker_settings(image, self._settings)
+            planner = TopicPlanner(image, current, topic_ids=topic_ids, quota=quota)
             return [_attempt(planner.plan, topic) for topic in topics], planner.records
 
         results = await self._add_partitions(plan, validate_only=validate_only)
@@ -418,28 +450,28 @@ class Controller:
                 log.info("topic created", extra={"topic": result.name, "partitions": result.partition_count})
         return results
 
-    async def delete_topics(self, topic_ids: Sequence[bytes]) -> list[BrokerError | None]:
+    async def delete_topics(
+        self, topic_ids: Sequence[bytes], *, quota: MutationQuota = UNLIMITED
+    ) -> list[BrokerError | None]:
         """Delete topics by id; returns a result for each, in order."""
         if not self._settings.delete_topic_enable:
             text = "topics cannot be deleted because of delete.topic.enable=false"
             return [BrokerError(ErrorCode.TOPIC_DELETION_DISABLED, text) for _ in topic_ids]
         image = self._pending()
-        deleted = [topic_id for topic_id in dict.fromkeys(topic_ids) if topic_id in image.topics_by_id]
-        await self._commit([stored.RemoveTopicRecord(topic_id=topic_id) for topic_id in deleted])
+        plans = {topic_id: _attempt(_plan_deletion, topic_id, image, quota) for topic_id in topic_ids}
+        deleted = [topic_id for topic_id, plan in plans.items() if not isinstance(plan, BrokerError)]
+        await self._commit([plan for plan in plans.values() if not isinstance(plan, BrokerError)])
         for topic_id in deleted:
             log.info("topic deleted", extra={"topic": image.topics_by_id[topic_id].name})
-        return [
-            None if topic_id in deleted else BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist.")
-            for topic_id in topic_ids
-        ]
+        return [plan if isinstance(plan := plans[topic_id], BrokerError) else None for topic_id in topic_ids]
 
     async def create_partitions(
-        self, topics: Sequence[MorePartitions], *, validate_only: bool = False
+        self, topics: Sequence[MorePartitions], *, validate_only: bool = False, quota: MutationQuota = UNLIMITED
     ) -> list[BrokerError | None]:
         """Add partitions to topics; returns a result for each topic, in order."""
 
         def plan(image: MetadataImage) -> tuple[list[BrokerError | None], Sequence[Message]]:
-            plans = [_attempt(plan_more_partitions, topic, image) for topic in topics]
+            plans = [_attempt(plan_more_partitions, topic, image, quota) for topic in topics]
             records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
             return [plan if isinstance(plan, BrokerError) else None for plan in plans], records
 
@@ -491,6 +523,33 @@ class Controller:
             await self._commit([*configs, *plan_config_effects(configs, image, self._settings)])
         return [plan if isinstance(plan, BrokerError) else None for plan in plans]
 
+    async def alter_client_quotas(
+        self, entries: Sequence[quotas_wire.EntryData], *, validate_only: bool = False
+    ) -> list[quotas_wire.EntryResult]:
+        """Change the quotas of all valid entities in one atomic change; returns a result for each entity."""
+        plan = plan_quota_changes(entries, self._pending().carried)
+        if not validate_only:
+            await self._commit(plan.records)
+            for record in plan.records:
+                entity = {part.entity_type: part.entity_name for part in record.entity}
+                value = None if record.remove else record.value
+                log.info("client quota changed", extra={"entity": entity, "key": record.key, "value": value})
+        return plan.results
+
+    # -- ACLs --
+
+    async def create_acls(self, entries: Sequence[AclEntry]) -> list[BrokerError | None]:
+        """Create ACLs; returns a result for each, in order. One that exists already is a success without a change."""
+        plan = AclCreationPlan(entries, self._pending())
+        await self._commit(plan.records)
+        return plan.results
+
+    async def delete_acls(self, filters: Sequence[AclFilter]) -> list[list[AclEntry] | BrokerError]:
+        """Delete the ACLs that match a filter; returns for each filter what it has found."""
+        plan = AclDeletionPlan(filters, self._pending())
+        await self._commit(plan.records)
+        return plan.results
+
     # -- features and producer ids --
 
     async def allocate_producer_ids(
@@ -516,6 +575,63 @@ class Controller:
         if not validate_only:
             await self._commit(records)
 
+    # -- credentials and tokens --
+
+    async def alter_scram_credentials(
+        self, request: AlterUserScramCredentialsRequest
+    ) -> AlterUserScramCredentialsResponse:
+        """Change the SCRAM credentials of users; the response has a result for each of them."""
+        records, response = plan_scram_changes(request, self._pending())
+        await self._commit(records)
+        for record in records:
+            if isinstance(record, stored.UserScramCredentialRecord | stored.RemoveUserScramCredentialRecord):
+                is_removed = isinstance(record, stored.RemoveUserScramCredentialRecord)
+                extra = {"user": record.name, "mechanism": record.mechanism, "is_removed": is_removed}
+                log.info("SCRAM credential changed", extra=extra)
+        return response
+
+    async def create_token(
+        self, *, owner: Principal, requester: Principal, renewers: Sequence[Principal], lifetime_ms: int
+    ) -> tuple[DelegationToken, bytes]:
+        """Create a delegation token; returns it with its HMAC. Raises BrokerError."""
+        token = plan_token(
+            owner=owner,
+            requester=requester,
+            renewers=renewers,
+            lifetime_ms=lifetime_ms,
+            image=self._pending(),
+            settings=self._settings,
+            now_ms=self._clock.now_ms(),
+        )
+        await self._commit([token.record])
+        log.info("delegation token created", extra={"token_id": token.token_id, "owner": str(owner)})
+        return token, self._tokens.hmac_of(token.token_id)
+
+    async def renew_token(self, hmac: bytes, *, requester: Principal, period_ms: int) -> int:
+        """Let a delegation token live longer; returns when it expires now. Raises BrokerError."""
+        check_supported(self._pending(), self._settings)
+        token = self._tokens.find_by_hmac(hmac)
+        plan = plan_renewal(token, requester, period_ms, self._settings, now_ms=self._clock.now_ms())
+        await self._commit(plan.records)
+        return plan.expires_ms
+
+    async def expire_token(self, hmac: bytes, *, requester: Principal, period_ms: int) -> int:
+        """Set the expiry of a delegation token, or remove it; returns when it expires now. Raises BrokerError."""
+        check_supported(self._pending(), self._settings)
+        token = self._tokens.find_by_hmac(hmac)
+        plan = plan_expiry(token, requester, period_ms, now_ms=self._clock.now_ms())
+        await self._commit(plan.records)
+        return plan.expires_ms
+
+    async def remove_expired_tokens(self) -> int:
+        """Remove all expired delegation tokens; returns how many."""
+        count = 0
+        while records := plan_removals(self._tokens, now_ms=self._clock.now_ms()):
+            await self._commit(records)
+            count += len(records)
+            log.info("expired delegation tokens removed", extra={"tokens": len(records)})
+        return count
+
 
 def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | BrokerError:
     """The plan or its error: one invalid item does not stop the others of its request."""
@@ -523,6 +639,15 @@ def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Bro
         return plan(*args, **kwargs)
     except BrokerError as error:
         return error
+
+
+def _plan_deletion(topic_id: bytes, image: MetadataImage, quota: MutationQuota) -> stored.RemoveTopicRecord:
+    """The record that deletes a topic. Raises BrokerError."""
+    topic = image.topics_by_id.get(topic_id)
+    if topic is None:
+        raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist.")
+    quota.charge(topic_id, len(topic.partitions))
+    return stored.RemoveTopicRecord(topic_id=topic_id)
 
 
 def _replayed(image: MetadataImage, records: Sequence[Message]) -> MetadataImage:

@@ -17,6 +17,7 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.protocol.stored.metadata import ConfigRecord, PartitionRecord, TopicRecord
+from core_broker.security.quotas import UNLIMITED, MutationQuota
 from core_broker.settings import BrokerSettings, TopicSettings
 
 PARTITIONS_PER_CHANGE_MAX: Final = 10_000
@@ -60,9 +61,15 @@ class TopicPlanner:
     """Plans the topics of one request; `records` create the valid ones."""
 
     def __init__(
-        self, image: MetadataImage, settings: BrokerSettings, *, topic_ids: dict[str, bytes] | None = None
+        self,
+        image: MetadataImage,
+        settings: BrokerSettings,
+        *,
+        topic_ids: dict[str, bytes] | None = None,
+        quota: MutationQuota = UNLIMITED,
     ) -> None:
         """`topic_ids` keeps the new ids, so that a second plan for the same request gives the same ones."""
+        self._quota = quota
         self.records: list[Message] = []
         self._topic_ids = {} if topic_ids is None else topic_ids
         self._image = image
@@ -86,6 +93,7 @@ class TopicPlanner:
         total = self._partition_count + len(assignments)
         if total > PARTITIONS_PER_CHANGE_MAX:
             raise _too_many_partitions(total)
+        self._quota.charge(topic.name, len(assignments))
         created = CreatedTopic(
             name=topic.name,
             topic_id=self._topic_ids.setdefault(topic.name, new_topic_id()),
@@ -138,7 +146,9 @@ class TopicPlanner:
         return chosen
 
 
-def plan_more_partitions(topic: MorePartitions, image: MetadataImage) -> list[PartitionRecord]:
+def plan_more_partitions(
+    topic: MorePartitions, image: MetadataImage, quota: MutationQuota = UNLIMITED
+) -> list[PartitionRecord]:
     """The records that grow a topic, or BrokerError."""
     existing = image.topics.get(topic.name)
     if existing is None:
@@ -177,6 +187,7 @@ def plan_more_partitions(topic: MorePartitions, image: MetadataImage) -> list[Pa
         for replicas in assignments:
             check_assignment(replicas, image.brokers, replication_factor=factor)
         chosen = assignments
+    quota.charge(topic.name, added)
     return [
         partition_record(existing.topic_id, index, new_partition(index, replicas, image.brokers))
         for index, replicas in enumerate(chosen, start=first)

@@ -5,36 +5,24 @@ oldest of them began. Only replicas outside the ISR are held back, but what in-s
 copy counts, too: the rate limits both together.
 """
 
-from collections import deque
 from typing import Final
 
-import msgspec
-
+from core_broker.security.rates import SampledSum
 from core_broker.service.settings import LONG_MAX
 from core_broker.settings import BrokerSettings, TopicSettings
 
 _EVERY_REPLICA: Final = ("*",)
 
 
-class Sample(msgspec.Struct):
-    """The bytes of a part of the window."""
-
-    started_at: float
-    size_bytes: int = 0
-
-
 class ReplicationQuota:
     """The bytes per second that one side of this broker's throttled replication may use."""
 
-    __slots__ = ("_sample_seconds", "_samples", "_samples_max", "_size_bytes", "bytes_per_second")
+    __slots__ = ("_bytes", "_sample_seconds", "bytes_per_second")
 
     def __init__(self, *, samples_max: int, sample_seconds: float) -> None:
         self.bytes_per_second = LONG_MAX
-        self._samples_max = samples_max
         self._sample_seconds = sample_seconds
-        self._samples: deque[Sample] = deque()
-        self._size_bytes = 0
-        """Of all samples."""
+        self._bytes = SampledSum(samples_max=samples_max, sample_seconds=sample_seconds)
 
     @property
     def is_limited(self) -> bool:
@@ -43,47 +31,33 @@ class ReplicationQuota:
 
     def record(self, size_bytes: int, now: float) -> None:
         """Count bytes of a throttled partition."""
-        samples = self._samples
-        if not samples or now - samples[-1].started_at >= self._sample_seconds:
-            self._forget_old(now)
-            samples.append(Sample(now))
-        samples[-1].size_bytes += size_bytes
-        self._size_bytes += size_bytes
+        self._bytes.add(size_bytes, now)
 
     def is_used_up(self, now: float) -> bool:
         """Whether replicas outside the ISR have to wait."""
-        if not self.is_limited or not self._samples:
+        if not self.is_limited or not self._bytes.samples:
             return False
-        self._forget_old(now)
-        if not self._samples:
+        self._bytes.forget_old(now)
+        if not self._bytes.samples:
             return False
-        seconds = max(now - self._samples[0].started_at, self._sample_seconds)
-        return self._size_bytes > self.bytes_per_second * seconds
+        seconds = max(now - self._bytes.samples[0].started_at, self._sample_seconds)
+        return self._bytes.total > self.bytes_per_second * seconds
 
     def seconds_until_room(self, now: float) -> float:
         """How long the quota stays used up if nothing more is counted; 0 if it is not."""
         if not self.is_used_up(now):
             return 0.0
-        size, limit, free_at = self._size_bytes, self.bytes_per_second, now
-        for sample in self._samples:  # the next one is the oldest once this one has left the window
-            leaves_at = sample.started_at + self._window_seconds
+        size, limit, free_at = self._bytes.total, self.bytes_per_second, now
+        for sample in self._bytes.samples:  # the next one is the oldest once this one has left the window
+            leaves_at = sample.started_at + self._bytes.window_seconds
             if size <= limit * self._sample_seconds:
                 break
             if limit and sample.started_at + size / limit < leaves_at:
                 free_at = max(free_at, sample.started_at + size / limit)
                 break
-            size -= sample.size_bytes
+            size -= sample.amount
             free_at = leaves_at
         return free_at - now
-
-    @property
-    def _window_seconds(self) -> float:
-        return self._samples_max * self._sample_seconds
-
-    def _forget_old(self, now: float) -> None:
-        samples = self._samples
-        while samples and now - samples[0].started_at >= self._window_seconds:
-            self._size_bytes -= samples.popleft().size_bytes
 
 
 class ReplicationThrottles:

@@ -1,7 +1,8 @@
-"""What Caudal does not use is neither lost nor kept longer than it counts."""
+"""ACLs, credentials, tokens and quotas are neither lost nor kept longer than they count."""
 
 import pytest
 
+from core_broker.cluster.carried_records import carried_removals
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage
 from core_broker.cluster.metadata_records import decode_record, encode_record, records_of
 from core_broker.protocol.fields import Message
@@ -42,3 +43,14 @@ def test_a_record_that_only_kafka_uses_stays_until_it_is_removed(record: Message
     assert list(records_of(replay(image, record))) == [record]
     assert list(records_of(replay(image, removal))) == []
     assert empty.carried == {}
+
+
+@pytest.mark.parametrize("record", [record for record, _ in CARRIED])
+def test_removals_lead_from_one_state_to_another(record: Message) -> None:
+    """For those who follow records, when a snapshot lacks what they know."""
+    empty = MetadataImage(cluster_id="c")
+    everything = replay(empty, *(known for known, _ in CARRIED))
+    left = replay(empty, *(known for known, _ in CARRIED if known is not record))
+    (removed,) = carried_removals(everything.carried, left.carried)
+    assert replay(everything, removed).carried == left.carried
+    assert list(carried_removals(left.carried, everything.carried)) == []

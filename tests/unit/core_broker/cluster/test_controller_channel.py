@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core_broker.cluster.controller_channel import ControllerChannel, has_not_controller_error
+from core_broker.cluster.controller_channel import ControllerChannel, Requester, has_not_controller_error
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.peers.peers import Peers
-from core_broker.protocol.fields import Message
+from core_broker.protocol.fields import Message, decode, encode
+from core_broker.protocol.frames import parse_client_id, unpack_header
 from core_broker.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -20,7 +21,14 @@ from core_broker.protocol.messages.alter_partition import (
 )
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from core_broker.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from core_broker.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from core_broker.protocol.principals import Principal
 from tests.support.controller_location import KnownController
 from tests.support.scripted_peer import PeerSession, answering, scripted_peer
 
@@ -179,11 +187,30 @@ async def test_an_envelope_has_the_frame_the_principal_and_the_address_of_the_cl
     frame = b"\x00\x13\x00\x07 and the rest of a CreateTopics request"
     async with scripted_peer(answering(VERSIONS, EnvelopeResponse(b"response"))) as controller:
         channel = ControllerChannel(peers, KnownController(controller.address), local=local)
-        assert await channel.forward(frame, principal="User:alice", client_host="192.0.2.9") == b"response"
+        assert (
+            await channel.forward(frame, principal=Principal("User", "alice"), client_host="192.0.2.9") == b"response"
+        )
     envelope = controller.requests[-1]
     assert envelope.decode(EnvelopeRequest) == EnvelopeRequest(frame, PRINCIPAL, bytes((192, 0, 2, 9)))
     body = bytes((len(frame) + 1,)) + frame + bytes((len(PRINCIPAL) + 1,)) + PRINCIPAL + b"\x05\xc0\x00\x02\x09\x00"
     assert envelope.frame.endswith(body)
+
+
+async def test_a_request_of_this_broker_for_a_client_travels_in_an_envelope(peers: Peers) -> None:
+    created = CreateTopicsResponse(topics=[CreatableTopicResult("orders")])
+    inner = bytes(4) + b"\0" + bytes(encode(created, 7))
+    async with scripted_peer(answering(VERSIONS, EnvelopeResponse(inner))) as controller:
+        channel = ControllerChannel(peers, KnownController(controller.address), local=local)
+        client = Requester(Principal("User", "alice"), "192.0.2.9", "app")
+        request = CreateTopicsRequest([CreatableTopic("orders", 1, 1)])
+        assert await channel.call_for(client, request, CreateTopicsResponse) == created
+    envelope = controller.requests[-1].decode(EnvelopeRequest)
+    assert isinstance(envelope, EnvelopeRequest)
+    assert (envelope.request_principal, envelope.client_host_address) == (PRINCIPAL, bytes((192, 0, 2, 9)))
+    frame = envelope.request_data
+    assert unpack_header(frame, 0)[:2] == (19, 7)
+    client_id, body = parse_client_id(frame, flexible=True)
+    assert (client_id, decode(CreateTopicsRequest, 7, frame, body)) == ("app", request)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +231,7 @@ async def test_the_error_of_an_envelope_becomes_one_for_the_client(
         channel = ControllerChannel(peers, KnownController(controller.address), local=local)
         seconds = 0.3 if envelope_error == ErrorCode.NOT_CONTROLLER else 60
         with pytest.raises(BrokerError) as raised:
-            await channel.forward(b"", principal="User:a", client_host="::1", timeout_seconds=seconds)
+            await channel.forward(b"", principal=Principal("User", "a"), client_host="::1", timeout_seconds=seconds)
     assert raised.value.code == client_error
 
 

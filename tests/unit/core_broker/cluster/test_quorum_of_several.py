@@ -11,8 +11,18 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.peers.peers import Address, PeerError, PeerRefusedError, Peers, response_type
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.messages.vote import VoteRequest
-from core_broker.protocol.stored.metadata import TopicRecord
+from core_broker.protocol.principals import Principal
+from core_broker.protocol.stored.metadata import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
+    EntityData,
+    RemoveAccessControlEntryRecord,
+    TopicRecord,
+)
 from core_broker.raft.voters import Endpoint, ReplicaKey, Voter
+from core_broker.security.authorizer import Authorizer
+from core_broker.security.operations import Operation, ResourceType
+from core_broker.security.quotas import ClientQuotas
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
 
@@ -202,6 +212,65 @@ async def test_a_node_that_was_away_for_long_gets_a_snapshot(cluster: Cluster) -
     cluster.start(absent, voters=(1, 2, 3), snapshot_bytes=500)
     await cluster.all_have(*(f"topic-{number}" for number in range(1, 60)))
     assert cluster.nodes[absent].log.start_offset > 20
+
+
+async def test_a_node_that_gets_a_snapshot_while_it_runs_forgets_the_acls_that_are_gone(cluster: Cluster) -> None:
+    for number in (1, 2, 3):
+        cluster.start(number, voters=(1, 2, 3), snapshot_bytes=500)
+    gone, kept = (acl(name, name.encode() * 16) for name in ("a", "b"))
+    await cluster.append(topic(1), gone, kept)
+    await cluster.all_have("topic-1")
+    follower = next(node for node in cluster.nodes.values() if not node.is_leader)
+    await follower.caught_up.wait()
+    authorizer = Authorizer()
+    authorizer.load(follower.image.carried.values())
+    follower.subscribe(lambda _, records: authorizer.apply(records))
+    assert may_read(authorizer, "a")
+    cluster.network.cut.add(9000 + follower.node_id)
+    await until(lambda: any(node.is_leader for node in cluster.nodes.values() if node is not follower))
+    leader = next(node for node in cluster.nodes.values() if node.is_leader and node is not follower)
+    await leader.append([RemoveAccessControlEntryRecord(id=gone.id)])
+    for number in range(2, 60):
+        await leader.append([topic(number)])
+    await until(lambda: leader.log.start_offset > 20)
+    cluster.network.cut.clear()
+    await cluster.all_have(*(f"topic-{number}" for number in range(1, 60)))
+    assert follower.log.start_offset > 20
+    assert (may_read(authorizer, "a"), may_read(authorizer, "b")) == (False, True)
+
+
+def acl(name: str, acl_id: bytes) -> AccessControlEntryRecord:
+    return AccessControlEntryRecord(acl_id, 2, name, 3, "User:alice", "*", Operation.READ, 3)
+
+
+def may_read(authorizer: Authorizer, name: str) -> bool:
+    return authorizer.allows(Principal("User", "alice"), "::1", Operation.READ, ResourceType.TOPIC, name)
+
+
+def quota(**change: bool) -> ClientQuotaRecord:
+    return ClientQuotaRecord(entity=[EntityData("user", "alice")], key="producer_byte_rate", value=7, **change)
+
+
+async def test_a_node_that_gets_a_snapshot_while_it_runs_forgets_the_quotas_that_were_removed(cluster: Cluster) -> None:
+    for number in (1, 2, 3):
+        cluster.start(number, voters=(1, 2, 3), snapshot_bytes=500)
+    await cluster.append(quota(), topic(1))
+    await cluster.all_have("topic-1")
+    absent = next(number for number, node in cluster.nodes.items() if not node.is_leader)
+    follower, quotas = cluster.nodes[absent], ClientQuotas(ManualClock())
+    quotas.follow(follower.image.carried)
+    follower.subscribe(lambda image, records: quotas.follow(image.carried, records))
+    assert quotas.is_active
+    cluster.network.cut.add(9000 + absent)
+    await cluster.append(quota(remove=True))
+    for number in range(2, 60):
+        await cluster.append(topic(number))
+    leader = await cluster.leader()
+    await until(lambda: leader.log.start_offset > 20)
+    cluster.network.cut.clear()
+    await cluster.all_have(*(f"topic-{number}" for number in range(1, 60)))
+    assert follower.log.start_offset > 20
+    assert not quotas.is_active
 
 
 async def test_one_node_grows_to_three_voters_and_survives_the_loss_of_any(cluster: Cluster) -> None:

@@ -1,16 +1,21 @@
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import pytest
 
+from core_broker.cluster.controller_channel import Requester
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.metadata import MetadataDraft, MetadataImage
 from core_broker.cluster.topic_creation import TopicCreation
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import create_topics as wire
+from core_broker.protocol.principals import Principal
 from core_broker.protocol.stored import metadata as stored
 from core_broker.settings import BrokerSettings
+
+R = TypeVar("R", bound=Message)
 
 
 class Cluster:
@@ -19,6 +24,8 @@ class Cluster:
     def __init__(self, brokers: int = 3) -> None:
         self.image = MetadataImage(cluster_id="c")
         self.requests: list[wire.CreateTopicsRequest] = []
+        self.clients: list[Requester] = []
+        """In whose names they were."""
         self.errors: dict[str, ErrorCode] = {}
         self.failure: BrokerError | None = None
         self.may_answer = asyncio.Event()
@@ -59,6 +66,14 @@ class Cluster:
                 for topic in request.topics
             ]
         )
+
+    async def call_for(
+        self, client: Requester, request: Message, response: type[R], *, timeout_seconds: float = 30.0
+    ) -> R:
+        self.clients.append(client)
+        answer = await self.call(request, timeout_seconds=timeout_seconds)
+        assert isinstance(answer, response)
+        return answer
 
     def creation(self, *, image_wait_seconds: float = 60.0) -> TopicCreation:
         settings = BrokerSettings(num_partitions=4, default_replication_factor=2)
@@ -150,3 +165,23 @@ async def test_internal_topic_that_this_broker_does_not_learn_of_in_time_is_not_
     cluster.is_far_ahead = True
     with pytest.raises(BrokerError, match="COORDINATOR_NOT_AVAILABLE"):
         await cluster.creation(image_wait_seconds=0.01).ensure_internal_topic(OFFSETS_TOPIC)
+
+
+async def test_a_topic_is_requested_in_the_name_of_the_client_that_needs_it() -> None:
+    cluster = Cluster()
+    alice = Requester(Principal("User", "alice"), "192.0.2.9", "app")
+    assert await cluster.creation().auto_create(["orders"], alice) == {}
+    assert cluster.clients == [alice]
+
+
+async def test_clients_do_not_share_a_request_for_the_same_topic() -> None:
+    """What the first may not create, the second may."""
+    cluster = Cluster()
+    creation = cluster.creation()
+    alice, bob = (Requester(Principal("User", name), "192.0.2.9") for name in ("alice", "bob"))
+    cluster.may_answer.clear()
+    waiting = [asyncio.ensure_future(creation.auto_create(["orders"], client)) for client in (alice, bob, bob)]
+    await asyncio.sleep(0)
+    cluster.may_answer.set()
+    assert await asyncio.gather(*waiting) == [{}, {}, {}]
+    assert cluster.clients == [alice, bob]

@@ -73,8 +73,8 @@ def test_the_samples_are_bounded() -> None:
     used = quota(100, samples=3)
     for step in range(1000):
         used.record(1, START + step * 0.7)
-    assert len(used._samples) <= 4
-    assert used._size_bytes == sum(sample.size_bytes for sample in used._samples)
+    assert len(used._bytes.samples) <= 4
+    assert used._bytes.total == sum(sample.amount for sample in used._bytes.samples)
 
 
 @given(
