@@ -15,6 +15,7 @@ from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.group import Group
 from core_broker.groups.records import group_record
 from core_broker.groups.shard import Shard, ShardOwner
+from core_broker.groups.subscriptions import TopicFilter, every_topic
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -44,14 +45,24 @@ class ClassicGroups:
         self._waiting: dict[Ticket, asyncio.Future[_Response]] = {}
 
     async def join(
-        self, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
+        self,
+        request: JoinGroupRequest,
+        *,
+        api_version: int,
+        client_id: str,
+        client_host: str,
+        may_describe: TopicFilter = every_topic,
     ) -> JoinGroupResponse:
         """Join a group; returns when the generation begins. Raises BrokerError."""
         shard = self._owner.shard_for(request.group_id)
         self._check_join(request)
         if self._consumer_groups.has_members(shard, request.group_id):
             return await self._consumer_groups.join_classic(
-                request, api_version=api_version, client_id=client_id, client_host=client_host
+                request,
+                api_version=api_version,
+                client_id=client_id,
+                client_host=client_host,
+                may_describe=may_describe,
             )
         group = self._group_to_join(shard, request)
         ticket = next(self._tickets)

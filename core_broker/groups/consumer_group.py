@@ -29,7 +29,14 @@ from core_broker.groups.consumer_member import (
 )
 from core_broker.groups.consumer_records import Changes, tombstones_of
 from core_broker.groups.group import GroupKind, StoredRecord
-from core_broker.groups.subscriptions import Subscriptions, Topics, compile_expression, metadata_hash
+from core_broker.groups.subscriptions import (
+    Subscriptions,
+    TopicFilter,
+    Topics,
+    compile_expression,
+    every_topic,
+    metadata_hash,
+)
 
 _ASSIGNED_AT_ONCE_MEMBERS_MAX: Final = 100
 """Groups up to this size get a new assignment with every change, larger ones once per assignment interval."""
@@ -62,6 +69,8 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     owned: Assignment | None = None
     classic: ClassicSide | None = None
     """Set if it came as a JoinGroup, from a member that still uses the classic protocol."""
+    may_describe: TopicFilter = every_topic
+    """The topics that its sender may know of: regular expressions match no others."""
 
     @property
     def is_full(self) -> bool:
@@ -123,7 +132,8 @@ class ConsumerGroup:
                 self.put_target(member.member_id, target)
         updated = _apply_heartbeat(member, beat)
         self.put_member(updated)
-        if self._refresh_topics(topics, subscription_changed=is_new or updated.subscription != member.subscription):
+        is_changed = is_new or updated.subscription != member.subscription
+        if self._refresh_topics(topics, beat.may_describe, subscription_changed=is_changed):
             self._bump_epoch()
         if self.epoch > self.target_epoch and (
             len(self.members) <= _ASSIGNED_AT_ONCE_MEMBERS_MAX
@@ -361,14 +371,15 @@ class ConsumerGroup:
             self.drop_member(member_id)
         if removed:
             if self._topics is not None:
-                self._refresh_topics(self._topics, subscription_changed=True)
+                # Nothing is matched anew: all expressions that are left have been.
+                self._refresh_topics(self._topics, lambda _: False, subscription_changed=True)
             self._bump_epoch()
 
-    def _refresh_topics(self, topics: Topics, *, subscription_changed: bool) -> bool:
+    def _refresh_topics(self, topics: Topics, may_describe: TopicFilter, *, subscription_changed: bool) -> bool:
         """Update the subscribed topics if something changed; True if that requires a new assignment."""
         if topics is self._topics and not subscription_changed:
             return False
-        self.changes.expressions |= self.subscriptions.resolve(topics, again=topics is not self._topics)
+        self.changes.expressions |= self.subscriptions.resolve(topics, may_describe, again=topics is not self._topics)
         self._topics = topics
         before, self.metadata_hash = self.metadata_hash, metadata_hash(self.subscriptions.topic_names(), topics)
         return subscription_changed or self.metadata_hash != before

@@ -11,6 +11,8 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.assignors import Assignment
 from core_broker.groups.changed_kind import has_only_guests
@@ -23,7 +25,7 @@ from core_broker.groups.consumer_records import Changes, replay_into
 from core_broker.groups.consumer_writes import ConsumerGroupWrites
 from core_broker.groups.group_migration import GroupMigration
 from core_broker.groups.shard import Shard, ShardOwner
-from core_broker.groups.subscriptions import Topics
+from core_broker.groups.subscriptions import TopicFilter, Topics, every_topic
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import consumer_group_heartbeat as wire
 from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
@@ -67,10 +69,16 @@ class ConsumerGroups:
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def heartbeat(
-        self, request: wire.ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
+        self,
+        request: wire.ConsumerGroupHeartbeatRequest,
+        *,
+        version: int,
+        client_id: str,
+        client_host: str,
+        may_describe: TopicFilter = every_topic,
     ) -> wire.ConsumerGroupHeartbeatResponse:
-        """Process one heartbeat; raises BrokerError."""
-        self._check_protocol()
+        """Process one heartbeat; raises BrokerError. Regular expressions match only what the client may describe."""
+        self.check_protocol()
         _check_request(request, version, self._owner.settings.group_consumer_assignors)
         shard = self._owner.shard_for(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
@@ -78,7 +86,7 @@ class ConsumerGroups:
             answer = await self._leave(shard, group, request)
         else:
             group = self._find_or_create(shard, request)
-            answer = await self._process(shard, group, _heartbeat(request, client_id, client_host))
+            answer = await self._process(shard, group, _heartbeat(request, client_id, client_host, may_describe))
         response = wire.ConsumerGroupHeartbeatResponse(
             member_id=answer.member_id,
             member_epoch=answer.member_epoch,
@@ -95,10 +103,11 @@ class ConsumerGroups:
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Describe one group; raises BrokerError if it is not a KIP-848 group or not coordinated here."""
-        self._check_protocol()
+        self.check_protocol()
         return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
 
-    def _check_protocol(self) -> None:
+    def check_protocol(self) -> None:
+        """Raise UNSUPPORTED_VERSION unless KIP-848 groups are enabled."""
         if "consumer" not in self._owner.settings.group_coordinator_rebalance_protocols:
             raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is disabled.")
         if self._group_version() < 1:
@@ -147,13 +156,19 @@ class ConsumerGroups:
         return isinstance(group, ConsumerGroup) and not group.is_empty
 
     async def join_classic(
-        self, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
+        self,
+        request: JoinGroupRequest,
+        *,
+        api_version: int,
+        client_id: str,
+        client_host: str,
+        may_describe: TopicFilter = every_topic,
     ) -> JoinGroupResponse:
         """Process a JoinGroup; raises BrokerError."""
         shard = self._owner.shard_for(request.group_id)
         group = self._find(shard, request.group_id)
         join = GuestJoin(group, request, api_version=api_version, client_id=client_id, client_host=client_host)
-        beat = join.beat(self._topics())
+        beat = msgspec.structs.replace(join.beat(self._topics()), may_describe=may_describe)
         if join.needs_known_id:
             return join.require_member_id()
         answer = await self._process(shard, group, beat)
@@ -299,7 +314,9 @@ def _reject_if(condition: bool, message: str) -> None:
         raise BrokerError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _heartbeat(request: wire.ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> Heartbeat:
+def _heartbeat(
+    request: wire.ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, may_describe: TopicFilter
+) -> Heartbeat:
     names = request.subscribed_topic_names
     return Heartbeat(
         member_id=request.member_id or urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode(),
@@ -313,6 +330,7 @@ def _heartbeat(request: wire.ConsumerGroupHeartbeatRequest, client_id: str, clie
         subscribed_topic_regex=request.subscribed_topic_regex,
         server_assignor=request.server_assignor,
         owned=None if request.topic_partitions is None else _owned_partitions(request.topic_partitions),
+        may_describe=may_describe,
     )
 
 

@@ -11,7 +11,7 @@ rebalance less.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from functools import lru_cache
 from struct import pack
 from typing import Final, Protocol, TypeAlias
@@ -44,6 +44,15 @@ Topics: TypeAlias = Mapping[str, Topic]
 """All topics by name. Never changed in place: a new state of the cluster is a new mapping."""
 
 
+TopicFilter: TypeAlias = Callable[[str], bool]
+"""Whether a client may know of a topic."""
+
+
+def every_topic(_name: str) -> bool:
+    """Without an authorizer, clients may know of all topics."""
+    return True
+
+
 class Pattern(Protocol):
     """A compiled expression."""
 
@@ -73,14 +82,17 @@ class Subscriptions:
         if expression:
             _count_down(self._expressions, expression)
 
-    def resolve(self, topics: Topics, *, again: bool) -> set[str]:
-        """Match new expressions, or all of them, and drop unused ones; returns those that changed."""
+    def resolve(self, topics: Topics, may_describe: TopicFilter = every_topic, *, again: bool) -> set[str]:
+        """Match new expressions, or all of them, and drop unused ones; returns those that changed.
+
+        As in Kafka, members with the same expression have the same topics: those of the one that had it matched last.
+        """
         changed = {expression for expression in self.resolved if expression not in self._expressions}
         for expression in changed:
             del self.resolved[expression]
         for expression in self._expressions:
             if again or expression not in self.resolved:
-                matching = _match_leniently(expression, topics)
+                matching = frozenset(filter(may_describe, _match_leniently(expression, topics)))
                 if self.resolved.get(expression) != matching:
                     self.resolved[expression] = matching
                     changed.add(expression)

@@ -93,6 +93,17 @@ def test_topic_counts_as_read_until_its_last_reader_goes() -> None:
     assert not subscriptions.includes("orders")
 
 
+def test_expression_matches_only_topics_that_the_client_may_describe() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add([], "orders.*")
+    topics = {"orders": topic("o"), "orders-secret": topic("s")}
+    subscriptions.resolve(topics, lambda name: name == "orders", again=False)
+    assert subscriptions.topic_names() == {"orders"}
+    # Another client may see more, and asks for all expressions to be matched again.
+    subscriptions.resolve(topics, again=True)
+    assert subscriptions.topic_names() == {"orders", "orders-secret"}
+
+
 def test_expression_is_matched_again_only_when_asked() -> None:
     subscriptions = Subscriptions()
     subscriptions.add([], "orders.*")
