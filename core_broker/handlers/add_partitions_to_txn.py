@@ -9,7 +9,9 @@ partitions were added (KIP-890); 5 TRANSACTION_ABORTABLE instead of INVALID_TXN_
 
 import asyncio
 
+from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import add_partitions_to_txn as wire
 from core_broker.transactions.transaction import TRANSACTION_V0, TRANSACTION_V2, Producer, TopicPartition
@@ -60,14 +62,10 @@ async def _results(
 async def _errors(
     transaction: wire.AddPartitionsToTxnTransaction, partitions: list[TopicPartition], context: RequestContext
 ) -> dict[TopicPartition, ErrorCode]:
-    topics = context.services.metadata.image.topics
-    unknown = {at for at in partitions if at[0] not in topics or at[1] not in topics[at[0]].partitions}
-    if unknown:
+    refused = _refused(partitions, context)
+    if refused:
         # All or nothing: the other partitions are not added, which OPERATION_NOT_ATTEMPTED says.
-        return {
-            at: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for at in partitions
-        }
+        return {at: refused.get(at, ErrorCode.OPERATION_NOT_ATTEMPTED) for at in partitions}
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     coordinator = context.services.transactions
     try:
@@ -79,6 +77,20 @@ async def _errors(
     except BrokerError as error:
         return dict.fromkeys(partitions, error.code)
     return dict.fromkeys(partitions, ErrorCode.NONE)
+
+
+def _refused(partitions: list[TopicPartition], context: RequestContext) -> dict[TopicPartition, ErrorCode]:
+    """The partitions that the client may not write to, and those that do not exist."""
+    topics = context.services.metadata.image.topics
+    # Brokers have checked the client, and add partitions of internal topics for it.
+    may_write = may_use_topics(context) if context.api_version < FIRST_BATCHED else None
+    refused = {}
+    for topic, index in partitions:
+        if may_write is not None and (topic in INTERNAL_TOPICS or not may_write(topic)):
+            refused[topic, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic not in topics or index not in topics[topic].partitions:
+            refused[topic, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return refused
 
 
 def _for_version(code: ErrorCode, version: int) -> ErrorCode:

@@ -10,6 +10,7 @@ Versions: 2 flexible.
 from collections import Counter
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import config_refusal
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import alter_configs as wire
 
@@ -17,7 +18,9 @@ from core_broker.protocol.messages import alter_configs as wire
 async def handle(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
     """Replace the configs of each resource."""
     counts = Counter(_key(item) for item in request.resources)
-    wanted = [item for item in request.resources if counts[_key(item)] == 1]
+    refusal = config_refusal(context)
+    refusals = {key: refused for key in counts if (refused := refusal(*key)) is not None}
+    wanted = [item for item in request.resources if counts[_key(item)] == 1 and _key(item) not in refusals]
     outcomes = await context.services.controller.replace_configs(
         [(_key(item), {config.name: config.value for config in item.configs}) for item in wanted],
         validate_only=request.validate_only,
@@ -25,6 +28,7 @@ async def handle(request: wire.AlterConfigsRequest, context: RequestContext) -> 
     results = [_response(_key(item), outcome) for item, outcome in zip(wanted, outcomes, strict=True)]
     repeated = BrokerError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
     results.extend(_response(key, repeated) for key, count in counts.items() if count > 1)
+    results.extend(_response(key, refused) for key, refused in refusals.items() if counts[key] == 1)
     return wire.AlterConfigsResponse(responses=results)
 
 

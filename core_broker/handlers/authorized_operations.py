@@ -1,55 +1,71 @@
-"""Authorized operations as bit sets (KIP-430): everything is allowed, since there is no authorizer yet."""
+"""Authorized operations as bit sets (KIP-430): what the client may do with a topic, a group or the cluster."""
 
-from enum import IntEnum
 from typing import Final
 
-
-class AclOperation(IntEnum):
-    """Operations that can be allowed or denied, with their numbers in the protocol."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-
+from core_broker.handlers.context import RequestContext
+from core_broker.security.operations import CLUSTER_NAME, Operation, ResourceType
 
 NOT_ASKED: Final = -(2**31)
 """The value in a response if the client did not request the operations."""
 
 
-def _bits(*operations: AclOperation) -> int:
+def _bits(*operations: Operation) -> int:
     return sum(1 << operation for operation in operations)
 
 
 TOPIC_OPERATIONS: Final = _bits(
-    AclOperation.READ,
-    AclOperation.WRITE,
-    AclOperation.CREATE,
-    AclOperation.DELETE,
-    AclOperation.ALTER,
-    AclOperation.DESCRIBE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
 )
 GROUP_OPERATIONS: Final = _bits(
-    AclOperation.READ,
-    AclOperation.DELETE,
-    AclOperation.DESCRIBE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
+    Operation.READ,
+    Operation.DELETE,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
 )
 CLUSTER_OPERATIONS: Final = _bits(
-    AclOperation.CREATE,
-    AclOperation.ALTER,
-    AclOperation.DESCRIBE,
-    AclOperation.CLUSTER_ACTION,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-    AclOperation.IDEMPOTENT_WRITE,
+    Operation.CREATE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.CLUSTER_ACTION,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+    Operation.IDEMPOTENT_WRITE,
 )
+
+
+def topic_operations(context: RequestContext, name: str) -> int:
+    """What the client may do with a topic."""
+    return _allowed(context, ResourceType.TOPIC, name, TOPIC_OPERATIONS)
+
+
+def group_operations(context: RequestContext, name: str) -> int:
+    """What the client may do with a group."""
+    return _allowed(context, ResourceType.GROUP, name, GROUP_OPERATIONS)
+
+
+def cluster_operations(context: RequestContext) -> int:
+    """What the client may do with the cluster; nothing unless it may describe it."""
+    allowed = _allowed(context, ResourceType.CLUSTER, CLUSTER_NAME, CLUSTER_OPERATIONS)
+    return allowed if allowed & _bits(Operation.DESCRIBE) else 0
+
+
+def _allowed(context: RequestContext, kind: ResourceType, name: str, operations: int) -> int:
+    authorizer, session = context.authorizer, context.session
+    if authorizer is None:
+        return operations
+    return _bits(
+        *(
+            operation
+            for operation in Operation
+            if operations & _bits(operation)
+            and authorizer.allows(session.principal, session.host, operation, kind, name, is_logged=False)
+        )
+    )

@@ -10,9 +10,16 @@ from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.cluster.topic_creation import TopicCreation
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.fetch_sessions import FetchSessions
+from core_broker.handlers.session import Session
+from core_broker.handlers.usage import RequestUsage
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.schema_guard.guard import SchemaGuard
+from core_broker.security.audit import AuditLog
+from core_broker.security.authorizer import Authorizer
+from core_broker.security.credentials import ScramCredentials
+from core_broker.security.quotas import UNLIMITED, ClientQuotas, MutationQuota
+from core_broker.security.tokens import TokenStore
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 from core_broker.transactions.coordinator import TransactionCoordinator
@@ -38,11 +45,18 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     topic_creation: TopicCreation
     schema_guard: SchemaGuard
     fetch_sessions: FetchSessions
+    quotas: ClientQuotas
     metrics: BrokerMetrics
+    credentials: ScramCredentials
+    tokens: TokenStore
     api_versions: tuple[tuple[int, int, int], ...]
     """Key, lowest and highest version of each API of brokers."""
     controller_api_versions: tuple[tuple[int, int, int], ...] = ()
     """The same of controller listeners."""
+    authorizer: Authorizer | None = None
+    """Without one everything is allowed."""
+    audit: AuditLog | None = None
+    """Who changed what; without one it is not written down."""
 
     @property
     def current_settings(self) -> BrokerSettings:
@@ -51,15 +65,32 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestContext(msgspec.Struct, gc=False):
-    """The client of a request, its listener, and the version."""
+    """A request without its content: its API, version and client."""
 
     services: Services
     api_key: int
     api_version: int
     correlation_id: int
     client_id: str | None
-    client_host: str
-    listener_name: str
-    local_host: str
-    """The address the client connected to; advertised to it if no other is configured."""
-    principal: str = "User:ANONYMOUS"
+    session: Session
+    usage: RequestUsage | None = None
+    """What it uses of its client's quotas; None while there are none."""
+
+    def mutations(self, *, is_strict: bool) -> MutationQuota:
+        """What the request may change in the metadata; strict for versions that know the error of this quota."""
+        return UNLIMITED if self.usage is None else self.usage.mutations(is_strict=is_strict)
+
+    @property
+    def authorizer(self) -> Authorizer | None:
+        """Whom to ask what the client may do; None if it may do everything."""
+        return None if self.session.is_own else self.services.authorizer
+
+    @property
+    def client_host(self) -> str:
+        """The address of the client."""
+        return self.session.host
+
+    @property
+    def listener_name(self) -> str:
+        """The listener that the client connected to."""
+        return self.session.listener_name

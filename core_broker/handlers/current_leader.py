@@ -41,7 +41,7 @@ def encode_endpoints(leaders: Iterable[int], context: RequestContext) -> bytes:
         endpoint = None if broker is None else broker.endpoint(context.listener_name)
         if broker is not None and endpoint is not None:
             host = host_for_client(
-                endpoint, context.services.metadata.image, context.services.settings, context.local_host
+                endpoint, context.services.metadata.image, context.services.settings, context.session.local_host
             )
             endpoints.append(
                 _INT32(broker_id) + _text(host) + _INT32(endpoint.port) + _text(broker.rack) + b"\x00",

@@ -6,6 +6,7 @@ Versions: 2 flexible.
 """
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import Predicate, may_use_groups
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.delete_groups import (
     DeletableGroupResult,
@@ -16,11 +17,14 @@ from core_broker.protocol.messages.delete_groups import (
 
 async def handle(request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
     """Delete each group."""
-    results = [await _delete(group_id, context) for group_id in dict.fromkeys(request.groups_names)]
+    may_delete = may_use_groups(context)
+    results = [await _delete(group_id, context, may_delete) for group_id in dict.fromkeys(request.groups_names)]
     return DeleteGroupsResponse(results=results)
 
 
-async def _delete(group_id: str, context: RequestContext) -> DeletableGroupResult:
+async def _delete(group_id: str, context: RequestContext, may_delete: Predicate) -> DeletableGroupResult:
+    if not may_delete(group_id):
+        return DeletableGroupResult(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     try:
         await context.services.groups.delete_group(group_id)
     except BrokerError as error:

@@ -14,6 +14,7 @@ from typing import Final
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import Predicate, may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import delete_records as wire
 
@@ -24,11 +25,12 @@ async def handle(request: wire.DeleteRecordsRequest, context: RequestContext) ->
     """Delete records before the offset of each partition, then wait for the followers."""
     response = wire.DeleteRecordsResponse()
     waits = []
+    may_delete = may_use_topics(context)
     for topic in request.topics:
         results = [wire.DeleteRecordsPartitionResult(wanted.partition_index) for wanted in topic.partitions]
         response.topics.append(wire.DeleteRecordsTopicResult(topic.name, results))
         for wanted, result in zip(topic.partitions, results, strict=True):
-            partition = _delete(topic.name, wanted, result, context)
+            partition = _delete(topic.name, wanted, result, context, may_delete)
             if partition is not None:
                 waits.append(_finish(partition, result, timeout_ms=max(request.timeout_ms, 1)))
     await asyncio.gather(*waits)
@@ -40,9 +42,12 @@ def _delete(
     wanted: wire.DeleteRecordsPartition,
     result: wire.DeleteRecordsPartitionResult,
     context: RequestContext,
+    may_delete: Predicate,
 ) -> Partition | None:
     """Delete on the leader; returns the partition if its followers have to do the same."""
     try:
+        if not may_delete(topic):
+            raise BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if topic in INTERNAL_TOPICS:
             raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         partition = context.services.partitions.get(topic, wanted.partition_index)

@@ -11,7 +11,7 @@ from typing import Final
 from core_broker.cluster.endpoints import host_for_client
 from core_broker.cluster.metadata import BrokerImage
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from core_broker.handlers.authorized_operations import NOT_ASKED, cluster_operations
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -38,7 +38,7 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
         brokers=list(_controllers(context)) if is_controller else list(_brokers(request, context)),
         endpoint_type=served,
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+            cluster_operations(context) if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 
@@ -82,5 +82,7 @@ def _describe(broker: BrokerImage, context: RequestContext) -> DescribeClusterBr
     endpoint = broker.endpoint(context.listener_name)
     if endpoint is None:
         return None
-    host = host_for_client(endpoint, context.services.metadata.image, context.services.settings, context.local_host)
+    host = host_for_client(
+        endpoint, context.services.metadata.image, context.services.settings, context.session.local_host
+    )
     return DescribeClusterBroker(broker.broker_id, host, endpoint.port, broker.rack, broker.is_fenced)

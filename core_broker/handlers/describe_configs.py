@@ -14,6 +14,8 @@ from core_broker.cluster.controller.topic_rules import check_topic_name
 from core_broker.cluster.effective_settings import EVERY_BROKER, broker_config
 from core_broker.cluster.metadata import ResourceType
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import ConfigRefusal, config_refusal
+from core_broker.handlers.access_table import DENIED
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import describe_configs as wire
 from core_broker.settings import (
@@ -28,11 +30,18 @@ from core_broker.settings import (
 
 def handle(request: wire.DescribeConfigsRequest, context: RequestContext) -> wire.DescribeConfigsResponse:
     """Describe each resource."""
-    return wire.DescribeConfigsResponse(results=[_describe(item, request, context) for item in request.resources])
+    refusal = config_refusal(context)
+    results = [_describe(item, request, context, refusal) for item in request.resources]
+    refused = {*DENIED.values()}
+    results.sort(key=lambda result: result.error_code in refused)
+    return wire.DescribeConfigsResponse(results=results)
 
 
 def _describe(
-    resource: wire.DescribeConfigsResource, request: wire.DescribeConfigsRequest, context: RequestContext
+    resource: wire.DescribeConfigsResource,
+    request: wire.DescribeConfigsRequest,
+    context: RequestContext,
+    refusal: ConfigRefusal,
 ) -> wire.DescribeConfigsResult:
     result = wire.DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
@@ -43,6 +52,8 @@ def _describe(
                 f"resource type {resource.resource_type} cannot be described;"
                 " use topics (2), brokers (4) or groups (32)",
             )
+        if (refused := refusal(resource.resource_type, resource.resource_name)) is not None:
+            raise refused
         settings = describe(resource.resource_name, context)
     except BrokerError as error:
         result.error_code, result.error_message = error.code, error.message
@@ -108,14 +119,18 @@ def _broker(context: RequestContext) -> BrokerConfig:
 
 
 def _config(setting: DescribedSetting, request: wire.DescribeConfigsRequest) -> wire.DescribeConfigsResourceResult:
+    """As on the wire. Whatever the description says, the value of a secret does not leave the broker."""
+    is_secret = setting.is_sensitive
     synonyms = setting.synonyms if request.include_synonyms else ()
     return wire.DescribeConfigsResourceResult(
         name=setting.key,
-        value=setting.value,
+        value=None if is_secret else setting.value,
         read_only=setting.is_read_only,
         config_source=setting.source,
-        is_sensitive=setting.is_sensitive,
-        synonyms=[wire.DescribeConfigsSynonym(item.key, item.value, item.source) for item in synonyms],
+        is_sensitive=is_secret,
+        synonyms=[
+            wire.DescribeConfigsSynonym(item.key, None if is_secret else item.value, item.source) for item in synonyms
+        ],
         config_type=setting.type_code,
         documentation=setting.documentation if request.include_documentation else None,
     )

@@ -12,7 +12,8 @@ from typing import Final
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.classic_group import ClassicGroup
 from core_broker.groups.classic_member import State
-from core_broker.handlers.authorized_operations import GROUP_OPERATIONS, NOT_ASKED
+from core_broker.handlers.access import may_use_groups
+from core_broker.handlers.authorized_operations import NOT_ASKED, group_operations
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import describe_groups as wire
 
@@ -21,10 +22,16 @@ _NOT_FOUND_SINCE: Final = 6
 
 def handle(request: wire.DescribeGroupsRequest, context: RequestContext) -> wire.DescribeGroupsResponse:
     """Describe each group."""
-    described = [_describe(group_id, context) for group_id in request.groups]
+    may_describe = may_use_groups(context)
+    described = [
+        wire.DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
+        for group_id in request.groups
+        if not may_describe(group_id)
+    ]
+    described += [_describe(group_id, context) for group_id in request.groups if may_describe(group_id)]
     if request.include_authorized_operations:
         for group in described:
-            group.authorized_operations = NOT_ASKED if group.error_code else GROUP_OPERATIONS
+            group.authorized_operations = NOT_ASKED if group.error_code else group_operations(context, group.group_id)
     return wire.DescribeGroupsResponse(groups=described)
 
 

@@ -9,7 +9,8 @@ from core_broker.cluster.controller.topic_rules import is_valid_topic_name
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import ErrorCode
-from core_broker.handlers.authorized_operations import TOPIC_OPERATIONS
+from core_broker.handlers.access import may_use_topics
+from core_broker.handlers.authorized_operations import topic_operations
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import describe_topic_partitions as wire
 
@@ -31,18 +32,27 @@ def handle(
             ]
             return wire.DescribeTopicPartitionsResponse(topics=rejected)
     response = wire.DescribeTopicPartitionsResponse(topics=[])
-    wanted = {topic.name for topic in request.topics} if request.topics else image.topics.keys()
-    for name in sorted(name for name in wanted if name >= first_topic):
+    named = {topic.name for topic in request.topics if topic.name >= first_topic}
+    wanted = named if request.topics else {name for name in image.topics if name >= first_topic}
+    may_describe = may_use_topics(context)
+    for name in sorted(filter(may_describe, wanted)):
         if room <= 0:
             response.next_cursor = wire.DescribeTopicPartitionsResponseCursor(name, 0)
             break
         start = first_partition if name == first_topic else 0
         described, next_partition = _describe(name, image, start, room)
+        if not described.error_code:
+            described.topic_authorized_operations = topic_operations(context, name)
         response.topics.append(described)
         room -= len(described.partitions)
         if next_partition is not None:
             response.next_cursor = wire.DescribeTopicPartitionsResponseCursor(name, next_partition)
             break
+    # Whether or not they exist, and not where they would be if they did.
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    response.topics.extend(
+        wire.DescribeTopicPartitionsResponseTopic(refused, name) for name in sorted(named) if not may_describe(name)
+    )
     return response
 
 
@@ -75,6 +85,5 @@ def _describe(
             )
             for index, partition in ((index, topic.partitions[index]) for index in indexes[:room])
         ],
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
     return described, indexes[room] if len(indexes) > room else None

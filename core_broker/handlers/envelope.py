@@ -2,7 +2,8 @@
 
 Supported: all APIs that brokers forward. The request is handled with the principal and the address of the client, and
 the response is returned as the broker will send it to the client.
-Ignored: whether the sender may forward requests, since there is no security yet.
+The sender must be a node of the cluster, and the client must have the rights that the request needs.
+Ignored: nothing.
 
 Errors: PRINCIPAL_DESERIALIZATION_FAILURE, INVALID_REQUEST (address of the client, API that is not forwarded),
 UNSUPPORTED_VERSION (the request in the envelope cannot be decoded, so the client has to negotiate again) and
@@ -17,7 +18,8 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.api import Api
 from core_broker.handlers.context import RequestContext
 from core_broker.handlers.error_responses import error_response
-from core_broker.protocol.fields import Message, decode
+from core_broker.handlers.session import Session
+from core_broker.protocol.fields import Message
 from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, parse_client_id, unpack_header
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from core_broker.protocol.primitives import DecodeError
@@ -70,24 +72,17 @@ def _open(
         client_id, body = parse_client_id(frame, flexible=version >= api.flexible_since)
         if not api.is_forwarded:
             raise BrokerError(ErrorCode.INVALID_REQUEST, f"{api.name} must not be forwarded")
-        request = decode(api.request, version, frame, body)
+        request = api.decode(frame, body, version)
     except DecodeError as error:
         raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from error
-    return (
-        api,
-        request,
-        RequestContext(
-            context.services,
-            key,
-            version,
-            correlation_id,
-            client_id,
-            client_host,
-            context.listener_name,
-            context.local_host,
-            principal,
-        ),
+    session = Session(
+        host=client_host,
+        listener_name=context.listener_name,
+        local_host=context.session.local_host,
+        principal=principal,
     )
+    usage = None if context.usage is None else context.usage.of_forwarded(session, client_id)
+    return api, request, RequestContext(context.services, key, version, correlation_id, client_id, session, usage)
 
 
 async def _run(api: Api, request: Message, context: RequestContext) -> Message:

@@ -5,8 +5,8 @@ aborted transactions, limits for the response and for each partition (the first 
 leader epochs (KIP-320), detection of diverging logs (KIP-595). Followers read up to the end of the log, and their
 fetches say how far they are; those outside the ISR get no data of a throttled partition while the quota is used up
 (KIP-73). Consumers read up to the high watermark, also from followers, and the leader sends them to one in their rack
-if replica.selector.class asks for that (KIP-392). With the error that another broker leads, the response names it
-(KIP-951).
+if replica.selector.class asks for that (KIP-392). A consumer over its quota gets an empty response, and the records
+later (KIP-219). With the error that another broker leads, the response names it (KIP-951).
 Ignored: replica directories, and the follower's high watermark (both concern the metadata log only).
 
 Versions: 5 log start offset; 7 sessions; 9 leader epoch; 11 rack; 12 flexible, last fetched epoch; 13 topic ids
@@ -18,10 +18,13 @@ from typing import Final
 
 from core_broker.cluster.partition import Partition, Reader
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import Predicate, Purpose, may_use_cluster, may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.handlers.current_leader import LEADER_CHANGED, encode_endpoints, find_leader
 from core_broker.handlers.fetch_response import Chunk, FetchResponse, ReadResult
 from core_broker.handlers.fetch_sessions import FetchEntry, FetchSession
+from core_broker.handlers.usage import RequestUsage
+from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import TopicTraffic
 from core_broker.protocol.fields import decode
 from core_broker.protocol.messages.fetch import FetchRequest
@@ -38,17 +41,32 @@ def handle(frame: memoryview, body: int, context: RequestContext) -> list[Chunk]
     """Answer at once if there is enough data or nothing to wait for; otherwise return a future."""
     request = decode(FetchRequest, context.api_version, frame, body)
     replica = request.replica_id if context.api_version < _REPLICA_STATE_SINCE else request.replica_state.replica_id
+    may_read = _permission(context, is_replica=replica >= 0)
     try:
         session, entries, is_incremental = context.services.fetch_sessions.resolve(
-            request, context.api_version, is_follower=replica >= 0
+            request, context.api_version, is_follower=replica >= 0 and may_read is None
         )
     except BrokerError as error:
         return FetchResponse(context.api_version, context.correlation_id).build([], 0, error.code)
     fetch = _Fetch(request, context, session=session, entries=entries, is_incremental=is_incremental, replica=replica)
+    fetch.may_read = may_read
     fetch.read()
     if fetch.is_satisfied or request.max_wait_ms <= 0:
         return fetch.answer()
     return fetch.wait()
+
+
+def _permission(context: RequestContext, *, is_replica: bool) -> Predicate | None:
+    """Which topics the client may read; None if it may read all of them."""
+    if context.authorizer is None:
+        return None
+    if not is_replica:
+        return may_use_topics(context)
+    return None if may_use_cluster(context, Purpose.REPLICATE) else _nothing
+
+
+def _nothing(_topic: str) -> bool:
+    return False
 
 
 class _Fetch:
@@ -73,6 +91,7 @@ class _Fetch:
         "_size",
         "_timer",
         "_watched",
+        "may_read",
     )
 
     def __init__(
@@ -95,6 +114,8 @@ class _Fetch:
         self._bytes_max = request.max_bytes
         if self._follower is None:
             self._bytes_max = min(request.max_bytes, context.services.settings.fetch_max_bytes)
+        if context.usage is not None:
+            self._keep_within_quota(context.usage)
         self._results: list[ReadResult] = []
         self._partitions: list[Partition] = []
         self._size = 0
@@ -102,6 +123,19 @@ class _Fetch:
         """Whether something must be answered at once: an error, a divergence, a better replica."""
         self._is_first_read = True
         self._is_scheduled = False
+        self.may_read: Predicate | None = None
+        """Which topics the client may read; None for all. Decided once: a fetch that waits keeps what it had."""
+
+    def _keep_within_quota(self, usage: RequestUsage) -> None:
+        """Wait for no more, and read no more, than the client's quota allows in a window: it would all be thrown away.
+
+        Followers have no such quota.
+        """
+        if self._follower is not None:
+            usage.exempt()
+            return
+        self._bytes_max = min(self._bytes_max, usage.fetch_bytes_max)
+        self._request.min_bytes = min(self._request.min_bytes, self._bytes_max)
 
     @property
     def is_satisfied(self) -> bool:
@@ -115,7 +149,7 @@ class _Fetch:
         self._size = 0
         self._has_news = False
         for entry in self._entries:
-            if entry.followed is not None and self._is_idle(entry, entry.followed):
+            if entry.followed is not None and self.may_read is None and self._is_idle(entry, entry.followed):
                 self._partitions.append(entry.followed)
                 continue
             result = self._read_partition(entry)
@@ -149,6 +183,8 @@ class _Fetch:
                 topic = self._context.services.partitions.topic_name(entry.topic_id)
             if topic is None:
                 raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
+            if self.may_read is not None and not self.may_read(topic):
+                raise BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             if self._follower is not None:
                 return self._read_for_follower(self._follower, topic, entry)
             return self._read_for_consumer(topic, entry)
@@ -232,17 +268,18 @@ class _Fetch:
         """The response for the results of the last read."""
         session = self._session
         results = self._results
+        if session is not None and self._is_incremental:
+            results = [result for result in results if result.has_changed]
+        chunks = self._encode(results)
+        usage = self._context.usage
+        if usage is not None and self._follower is None:
+            throttle_ms, is_sent = usage.charge_fetch(sum(map(_size_of, chunks)))
+            if not is_sent:
+                return self._answer_throttled(throttle_ms)
+            if throttle_ms:
+                chunks = self._encode(results, throttle_ms)
         if session is not None:
-            if self._is_incremental:
-                results = [result for result in results if result.has_changed]
-            for result in results:  # what the reader knows now, so that its next response has only changes
-                entry = result.entry
-                entry.sent_error = result.error != ErrorCode.NONE
-                # A follower that has to truncate takes over nothing else from the same answer.
-                entry.sent_high_watermark = -2 if result.diverging is not None else result.high_watermark
-                entry.sent_start_offset = result.start_offset
-                if result.data is not None:
-                    session.move_to_end(entry)
+            _note_sent(session, results)
         for result in results:
             traffic = result.traffic
             if traffic is None:
@@ -252,12 +289,26 @@ class _Fetch:
                 traffic.bytes_out += 0 if result.data is None else result.data.length
             elif result.data is not None:
                 self._count_replicated(result, traffic, result.data.length)
+        return chunks
+
+    def _encode(self, results: list[ReadResult], throttle_ms: int = 0) -> list[Chunk]:
         response = FetchResponse(self._context.api_version, self._context.correlation_id)
-        session_id = 0 if session is None else session.session_id
+        session_id = 0 if self._session is None else self._session.session_id
         if not self._has_news:
-            return response.build(results, session_id)
+            return response.build(results, session_id, throttle_ms=throttle_ms)
         leaders = [result.leader[0] for result in results if result.leader is not None]
-        return response.build(results, session_id, endpoints=encode_endpoints(leaders, self._context))
+        endpoints = encode_endpoints(leaders, self._context)
+        return response.build(results, session_id, endpoints=endpoints, throttle_ms=throttle_ms)
+
+    def _answer_throttled(self, throttle_ms: int) -> list[Chunk]:
+        """An empty response, as if nothing had been read. A session that it would have begun does not exist."""
+        session_id = 0
+        if self._session is not None and self._is_incremental:
+            session_id = self._session.session_id
+        elif self._session is not None:
+            self._context.services.fetch_sessions.remove(self._session)
+        response = FetchResponse(self._context.api_version, self._context.correlation_id)
+        return response.build([], session_id, throttle_ms=throttle_ms)
 
     def _count_replicated(self, result: ReadResult, traffic: TopicTraffic, size_bytes: int) -> None:
         traffic.replication_bytes_out += size_bytes
@@ -292,16 +343,24 @@ class _Fetch:
         self._is_scheduled = False
         if self._future.done():
             return
+        self._continue_to_measure()
         self.read()
         if self.is_satisfied:
             self._future.set_result(self.answer())
         else:  # The new data is not readable yet, for instance because a transaction is still open.
             self._bytes_missing = self._request.min_bytes - self._size
+            if self._context.usage is not None:
+                self._context.usage.stopwatch.pause()
 
     def _finish(self) -> None:
         if not self._future.done():
+            self._continue_to_measure()
             self.read()
             self._future.set_result(self.answer())
+
+    def _continue_to_measure(self) -> None:
+        if self._context.usage is not None:
+            self._context.usage.stopwatch.resume()
 
     def _stop_watching(self, _: asyncio.Future[list[Chunk]]) -> None:
         self._timer.cancel()
@@ -310,6 +369,22 @@ class _Fetch:
 
     def _readers_of(self, partition: Partition) -> set[Reader]:
         return partition.readers if self._follower is None else partition.replica_readers
+
+
+def _note_sent(session: FetchSession, results: list[ReadResult]) -> None:
+    """Remember what the reader knows now, so that its next response has only changes."""
+    for result in results:
+        entry = result.entry
+        entry.sent_error = result.error != ErrorCode.NONE
+        # A follower that has to truncate takes over nothing else from the same answer.
+        entry.sent_high_watermark = -2 if result.diverging is not None else result.high_watermark
+        entry.sent_start_offset = result.start_offset
+        if result.data is not None:
+            session.move_to_end(entry)
+
+
+def _size_of(chunk: Chunk) -> int:
+    return chunk.length if isinstance(chunk, LogSlice) else len(chunk)
 
 
 def _diverges(partition: Partition, entry: FetchEntry, result: ReadResult) -> bool:

@@ -76,10 +76,12 @@ class FetchResponse:
         session_id: int,
         error: ErrorCode = ErrorCode.NONE,
         endpoints: bytes = b"\x00",
+        throttle_ms: int = 0,
     ) -> list[Chunk]:
         """The complete response as a list of byte strings and parts of files; `endpoints` is the tagged end."""
         out = self._out
-        out += _THROTTLE_ERROR_SESSION(0, error, session_id) if self._version >= 7 else _THROTTLE(0)
+        is_newer = self._version >= 7
+        out += _THROTTLE_ERROR_SESSION(throttle_ms, error, session_id) if is_newer else _THROTTLE(throttle_ms)
         topics = _by_topic(results)
         self._count(len(topics))
         for group in topics:

@@ -129,6 +129,10 @@ class FetchSessions:
         session.next_epoch()
         return session, list(session.entries.values()), True
 
+    def remove(self, session: FetchSession) -> None:
+        """End a session."""
+        self._sessions.pop(session.session_id, None)
+
     def _existing(self, request: FetchRequest, version: int) -> FetchSession:
         session = self._sessions.get(request.session_id)
         if session is None:

@@ -10,6 +10,7 @@ from collections import Counter
 
 from core_broker.cluster.controller.configs import ConfigChange
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import config_refusal
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import incremental_alter_configs as wire
 
@@ -19,7 +20,9 @@ async def handle(
 ) -> wire.IncrementalAlterConfigsResponse:
     """Change the configs of each resource."""
     counts = Counter(_key(item) for item in request.resources)
-    wanted = [item for item in request.resources if counts[_key(item)] == 1]
+    refusal = config_refusal(context)
+    refusals = {key: refused for key in counts if (refused := refusal(*key)) is not None}
+    wanted = [item for item in request.resources if counts[_key(item)] == 1 and _key(item) not in refusals]
     outcomes = await context.services.controller.alter_configs(
         [
             (
@@ -36,6 +39,7 @@ async def handle(
     results = [_response(_key(item), outcome) for item, outcome in zip(wanted, outcomes, strict=True)]
     repeated = BrokerError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
     results.extend(_response(key, repeated) for key, count in counts.items() if count > 1)
+    results.extend(_response(key, refused) for key, refused in refusals.items() if counts[key] == 1)
     return wire.IncrementalAlterConfigsResponse(responses=results)
 
 

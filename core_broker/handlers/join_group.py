@@ -12,6 +12,7 @@ Versions: 1 rebalance time-out; 4 MEMBER_ID_REQUIRED; 5 instance id; 6 flexible;
 from typing import Final
 
 from core_broker.errors import BrokerError
+from core_broker.handlers.access import may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -26,6 +27,7 @@ async def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGrou
             api_version=context.api_version,
             client_id=context.client_id or "",
             client_host=f"/{context.client_host}",
+            may_describe=may_use_topics(context),
         )
     except BrokerError as error:
         response = JoinGroupResponse(error_code=error.code, member_id=request.member_id)

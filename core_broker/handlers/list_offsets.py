@@ -18,6 +18,7 @@ from typing import Final
 
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import Purpose, may_use_cluster, may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import list_offsets as wire
 
@@ -53,12 +54,18 @@ _READ_COMMITTED: Final = 1
 def handle(request: wire.ListOffsetsRequest, context: RequestContext) -> wire.ListOffsetsResponse:
     """Look up each partition; an error in one does not affect the others."""
     response = wire.ListOffsetsResponse(topics=[])
+    may_describe = may_use_topics(context)
+    # Anybody can say that it is a replica; only a node of the cluster sees what is not committed (CVE-2018-1288).
+    if request.replica_id != _CONSUMER and not may_use_cluster(context, Purpose.REPLICATE):
+        request.replica_id = _CONSUMER
     for topic in request.topics:
         counts = Counter(partition.partition_index for partition in topic.partitions)
         results = []
         for wanted in topic.partitions:
             result = wire.ListOffsetsPartitionResponse(wanted.partition_index)
             try:
+                if not may_describe(topic.name):
+                    raise BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 if counts[wanted.partition_index] > 1:
                     raise BrokerError(ErrorCode.INVALID_REQUEST)
                 _look_up(topic.name, wanted, request, context, result)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import re2
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import may_use_transactions
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.list_transactions import (
     ListTransactionsRequest,
@@ -28,9 +29,11 @@ def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTra
     unknown = [state for state in request.state_filters if state not in _LABELS]
     try:
         is_wanted = _filter(request, context.services.clock.now_ms())
-        found = [current for current in context.services.transactions.transactions() if is_wanted(current)]
+        matching = [current for current in context.services.transactions.transactions() if is_wanted(current)]
     except BrokerError as error:
         return ListTransactionsResponse(error_code=error.code)
+    may_describe = may_use_transactions(context)
+    found = [current for current in matching if may_describe(current.transactional_id)]
     return ListTransactionsResponse(
         unknown_state_filters=unknown,
         transaction_states=[

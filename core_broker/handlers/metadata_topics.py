@@ -5,14 +5,14 @@ the topic's image and the set of brokers are the same objects.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.metadata import BrokerImage, MetadataImage, TopicImage
 from core_broker.errors import ErrorCode
-from core_broker.handlers.authorized_operations import NOT_ASKED, TOPIC_OPERATIONS
+from core_broker.handlers.authorized_operations import TOPIC_OPERATIONS
 from core_broker.protocol.fields import encode
 from core_broker.protocol.messages.metadata import (
     MetadataResponse,
@@ -30,29 +30,40 @@ class EncodedTopics:
 
     def __init__(self) -> None:
         self._brokers: dict[int, BrokerImage] | None = None
-        self._parts: dict[tuple[int, bool], dict[bytes, tuple[TopicImage, bytes]]] = {}
+        self._parts: dict[tuple[int, int], dict[bytes, tuple[TopicImage, bytes]]] = {}
 
     def parts(
-        self, topics: Iterable[TopicImage], image: MetadataImage, *, version: int, with_operations: bool
+        self,
+        topics: Iterable[TopicImage],
+        image: MetadataImage,
+        *,
+        version: int,
+        operations: int | Callable[[str], int],
     ) -> list[bytes]:
-        """The encoded form of each topic."""
+        """The encoded form of each topic, with the operations that the client may do on all of them or on each."""
         if self._brokers is not image.brokers:
             self._brokers = image.brokers
             self._parts.clear()
-        cache = self._parts.setdefault((version, with_operations), {})
+        own = None if isinstance(operations, int) else operations
+        allowed = operations if isinstance(operations, int) else TOPIC_OPERATIONS
+        cache = self._parts.setdefault((version, allowed), {})
         if len(cache) > len(image.topics) + _STALE_PARTS_MAX:
             cache.clear()
         found = []
         for topic in topics:
+            if own is not None and (some := own(topic.name)) != allowed:
+                # As many combinations as there are clients: not worth a place in the cache.
+                found.append(encode_topic(describe_topic(topic, image, operations=some), version))
+                continue
             cached = cache.get(topic.topic_id)
             if cached is None or cached[0] is not topic:
-                cached = (topic, encode_topic(describe_topic(topic, image, with_operations=with_operations), version))
+                cached = (topic, encode_topic(describe_topic(topic, image, operations=allowed), version))
                 cache[topic.topic_id] = cached
             found.append(cached[1])
         return found
 
 
-def describe_topic(topic: TopicImage, image: MetadataImage, *, with_operations: bool) -> MetadataResponseTopic:
+def describe_topic(topic: TopicImage, image: MetadataImage, *, operations: int) -> MetadataResponseTopic:
     """A topic with all its partitions."""
     live = {broker.broker_id for broker in image.live_brokers()}
     return MetadataResponseTopic(
@@ -71,7 +82,7 @@ def describe_topic(topic: TopicImage, image: MetadataImage, *, with_operations: 
             )
             for index, partition in sorted(topic.partitions.items())
         ],
-        topic_authorized_operations=TOPIC_OPERATIONS if with_operations else NOT_ASKED,
+        topic_authorized_operations=operations,
     )
 
 

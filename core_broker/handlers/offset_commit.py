@@ -14,6 +14,7 @@ from core_broker.cluster.metadata import MetadataImage, TopicImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.offset_commits import Committer, OffsetCommits, OffsetToCommit
 from core_broker.groups.offsets import NO_EXPIRY, CommittedOffset
+from core_broker.handlers.access import Predicate, may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import offset_commit as wire
 from core_broker.protocol.primitives import ZERO_UUID
@@ -46,11 +47,12 @@ async def handle(request: wire.OffsetCommitRequest, context: RequestContext) -> 
 class _Draft:
     """Separates the partitions of a request into those to commit and those rejected."""
 
-    __slots__ = ("_by_id", "_commits", "_expires_at_ms", "_image", "_now_ms", "accepted", "offsets")
+    __slots__ = ("_by_id", "_commits", "_expires_at_ms", "_image", "_may_read", "_now_ms", "accepted", "offsets")
 
     def __init__(self, request: wire.OffsetCommitRequest, context: RequestContext, commits: OffsetCommits) -> None:
         self._image: MetadataImage = context.services.metadata.image
         self._commits = commits
+        self._may_read: Predicate = may_use_topics(context)
         self._by_id = context.api_version >= _TOPIC_IDS_SINCE
         self._now_ms = context.services.clock.now_ms()
         retention_ms = request.retention_time_ms
@@ -62,12 +64,15 @@ class _Draft:
         """The result for a topic as known before the commit."""
         if self._by_id:
             known = self._image.topics_by_id.get(topic.topic_id)
-            missing = ErrorCode.UNKNOWN_TOPIC_ID
+            error = ErrorCode.UNKNOWN_TOPIC_ID
         else:
             known = self._image.topics.get(topic.name)
-            missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        name = known.name if known is not None else topic.name
+        if name and not self._may_read(name):
+            known, error = None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if known is None:
-            refused = [wire.OffsetCommitResponsePartition(p.partition_index, missing) for p in topic.partitions]
+            refused = [wire.OffsetCommitResponsePartition(p.partition_index, error) for p in topic.partitions]
             return wire.OffsetCommitResponseTopic(topic.name, topic.topic_id, refused)
         answers = [self._partition(known, partition) for partition in topic.partitions]
         return wire.OffsetCommitResponseTopic(topic.name, topic.topic_id, answers)

@@ -5,6 +5,7 @@ GROUP_SUBSCRIBED_TO_TOPIC; a group whose members are not consumers is rejected a
 """
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import offset_delete as wire
 
@@ -15,11 +16,14 @@ async def handle(request: wire.OffsetDeleteRequest, context: RequestContext) -> 
     response = wire.OffsetDeleteResponse()
     wanted: list[tuple[str, int]] = []
     accepted: list[wire.OffsetDeleteResponsePartition] = []
+    may_read = may_use_topics(context)
     for topic in request.topics:
         answers = []
         for partition in topic.partitions:
             answer = wire.OffsetDeleteResponsePartition(partition.partition_index)
-            if topic.name not in topics or partition.partition_index not in topics[topic.name].partitions:
+            if not may_read(topic.name):
+                answer.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif topic.name not in topics or partition.partition_index not in topics[topic.name].partitions:
                 answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 wanted.append((topic.name, partition.partition_index))

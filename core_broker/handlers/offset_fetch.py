@@ -14,6 +14,7 @@ from typing import Final
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.offset_commits import GroupOffsets
+from core_broker.handlers.access import Predicate, may_use_groups, may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import offset_fetch as wire
 
@@ -28,15 +29,23 @@ _Found = tuple[int, int, int, str, ErrorCode]
 
 def handle(request: wire.OffsetFetchRequest, context: RequestContext) -> wire.OffsetFetchResponse:
     """Return the committed offsets."""
+    may_describe_group, may_describe = may_use_groups(context), may_use_topics(context)
     if context.api_version >= _MANY_GROUPS_SINCE:
-        groups = [_group(group, context, require_stable=request.require_stable) for group in request.groups]
+        groups = [
+            _group(group, context, may_describe, require_stable=request.require_stable)
+            if may_describe_group(group.group_id)
+            else wire.OffsetFetchResponseGroup(group.group_id, [], ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            for group in request.groups
+        ]
         return wire.OffsetFetchResponse(groups=groups)
     try:
+        if not may_describe_group(request.group_id):
+            raise BrokerError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         offsets = context.services.groups.offset_commits.fetch(request.group_id)
     except BrokerError as error:
         return _error_response(request, error.code, context.api_version)
     if request.topics is None:
-        topics = [(name, list(found)) for name, found in offsets.all().items()]
+        topics = [(name, list(found)) for name, found in offsets.all().items() if may_describe(name)]
     else:
         topics = [(topic.name, topic.partition_indexes) for topic in request.topics]
     return wire.OffsetFetchResponse(
@@ -45,7 +54,7 @@ def handle(request: wire.OffsetFetchRequest, context: RequestContext) -> wire.Of
                 name,
                 [
                     wire.OffsetFetchResponsePartition(*each)
-                    for each in _find(offsets, name, indexes, require_stable=request.require_stable)
+                    for each in _find(offsets, name, indexes, may_describe, require_stable=request.require_stable)
                 ],
             )
             for name, indexes in topics
@@ -54,7 +63,7 @@ def handle(request: wire.OffsetFetchRequest, context: RequestContext) -> wire.Of
 
 
 def _group(
-    group: wire.OffsetFetchRequestGroup, context: RequestContext, *, require_stable: bool
+    group: wire.OffsetFetchRequestGroup, context: RequestContext, may_describe: Predicate, *, require_stable: bool
 ) -> wire.OffsetFetchResponseGroup:
     commits = context.services.groups.offset_commits
     try:
@@ -64,9 +73,12 @@ def _group(
     image = context.services.metadata.image
     by_id = context.api_version >= _TOPIC_IDS_SINCE
     if group.topics is None:
-        topics = _all_topics(offsets, image, require_stable=require_stable, by_id=by_id)
+        topics = _all_topics(offsets, image, may_describe, require_stable=require_stable, by_id=by_id)
     else:
-        topics = [_topic(t, offsets, image, require_stable=require_stable, by_id=by_id) for t in group.topics]
+        topics = [
+            _topic(topic, offsets, image, may_describe, require_stable=require_stable, by_id=by_id)
+            for topic in group.topics
+        ]
     return wire.OffsetFetchResponseGroup(group.group_id, topics)
 
 
@@ -74,6 +86,7 @@ def _topic(
     topic: wire.OffsetFetchRequestTopics,
     offsets: GroupOffsets,
     image: MetadataImage,
+    may_describe: Predicate,
     *,
     require_stable: bool,
     by_id: bool,
@@ -86,21 +99,21 @@ def _topic(
             unknown = [wire.OffsetFetchResponsePartitions(index, *missing) for index in topic.partition_indexes]
             return wire.OffsetFetchResponseTopics(name, topic.topic_id, unknown)
         name = known.name
-    found = _find(offsets, name, topic.partition_indexes, require_stable=require_stable)
+    found = _find(offsets, name, topic.partition_indexes, may_describe, require_stable=require_stable)
     return wire.OffsetFetchResponseTopics(
         name, topic.topic_id, [wire.OffsetFetchResponsePartitions(*each) for each in found]
     )
 
 
 def _all_topics(
-    offsets: GroupOffsets, image: MetadataImage, *, require_stable: bool, by_id: bool
+    offsets: GroupOffsets, image: MetadataImage, may_describe: Predicate, *, require_stable: bool, by_id: bool
 ) -> list[wire.OffsetFetchResponseTopics]:
     answer = []
     for name, partitions in offsets.all().items():
         known = image.topics.get(name)
-        if by_id and known is None:
+        if (by_id and known is None) or not may_describe(name):
             continue  # without an id it cannot be named in the response
-        found = _find(offsets, name, list(partitions), require_stable=require_stable)
+        found = _find(offsets, name, list(partitions), may_describe, require_stable=require_stable)
         topic_id = known.topic_id if known is not None else bytes(16)
         answer.append(
             wire.OffsetFetchResponseTopics(
@@ -123,7 +136,11 @@ def _error_response(request: wire.OffsetFetchRequest, error: ErrorCode, version:
     return wire.OffsetFetchResponse(topics=topics)
 
 
-def _find(offsets: GroupOffsets, topic: str, indexes: Sequence[int], *, require_stable: bool) -> list[_Found]:
+def _find(
+    offsets: GroupOffsets, topic: str, indexes: Sequence[int], may_describe: Predicate, *, require_stable: bool
+) -> list[_Found]:
+    if not may_describe(topic):
+        return [(index, _NO_OFFSET, -1, "", ErrorCode.TOPIC_AUTHORIZATION_FAILED) for index in indexes]
     found: list[_Found] = []
     for index in indexes:
         committed = offsets.get(topic, index)

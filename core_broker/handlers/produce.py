@@ -19,6 +19,7 @@ import msgspec
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.partition import Partition
 from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, RecordsRefused
+from core_broker.handlers.access import may_use_topics, may_use_transactions
 from core_broker.handlers.api import Appended
 from core_broker.handlers.context import RequestContext
 from core_broker.handlers.current_leader import LEADER_CHANGED, encode_endpoints, find_leader
@@ -44,6 +45,7 @@ _ABORTABLE_SINCE: Final = 11
 _IMPLICIT_PARTITIONS_SINCE: Final = 12
 _ATTRIBUTES_AT: Final = 22
 _TRANSACTIONAL: Final = 0x10
+_NOT_THROTTLED: Final = bytes(4)
 _TRY_AGAIN: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -69,15 +71,22 @@ def handle(
         return _respond(call, reject_all(call, ErrorCode.UNSUPPORTED_VERSION), context)
     if not -1 <= call.acks <= 1:
         return _respond(call, reject_all(call, ErrorCode.INVALID_REQUIRED_ACKS), context)
-    inspections = _inspect(call, context) if context.services.partitions.guarded else ()
+    refusals: Refusals = {}
+    if context.authorizer is not None:
+        if not _may_use_transaction(call, context):
+            return _respond(call, reject_all(call, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED), context)
+        refusals = _unauthorized(call, context)
+    inspections = _inspect(call, context, refusals) if context.services.partitions.guarded else ()
     if (inspections and any(inspection.claims for _, inspection in inspections)) or (
         call.transactional_id is not None and any(True for _ in _unverified_batches(call, context))
     ):
         # The frame is a slice of the connection's buffer and valid only until the first await, so a copy is read.
         copy = memoryview(bytearray(frame))
-        return _check_then_append(read_request(copy, body, context.api_version), context, inspections)
+        return _check_then_append(read_request(copy, body, context.api_version), context, inspections, refusals)
     pending: list[_Pending] = []
-    results = _append_all(call, context, pending, _refusals(inspections, context) if inspections else None)
+    if inspections:
+        _refuse_bad(inspections, refusals, context)
+    results = _append_all(call, context, pending, refusals)
     if pending:
         return Appended(_finish_later(call, results, pending, context))
     return _respond(call, results, context)
@@ -106,7 +115,7 @@ def _name_of(topic: TopicRecords, context: RequestContext) -> str:
 
 
 def _append_all(
-    call: ProduceCall, context: RequestContext, pending: list[_Pending], refusals: Refusals | None
+    call: ProduceCall, context: RequestContext, pending: list[_Pending], refusals: Refusals
 ) -> list[TopicResult]:
     results = []
     record_errors_left = RECORD_ERRORS_MAX
@@ -162,13 +171,15 @@ def _append(
     return result
 
 
-async def _check_then_append(call: ProduceCall, context: RequestContext, inspections: Inspections) -> bytearray | None:
+async def _check_then_append(
+    call: ProduceCall, context: RequestContext, inspections: Inspections, refusals: Refusals
+) -> bytearray | None:
     """Look up new schema ids in the registry, have the coordinator verify new partitions of a transaction, then append.
 
     The connection's next requests wait, so order is kept.
     """
     await context.services.schema_guard.resolve([inspection for _, inspection in inspections])
-    refusals = _refusals(inspections, context)
+    _refuse_bad(inspections, refusals, context)
     if call.transactional_id is not None:
         await _verify(call, context, refusals)
     pending: list[_Pending] = []
@@ -208,14 +219,43 @@ def _name_leader(result: PartitionResult, topic: str, call: ProduceCall, context
 
 
 def _respond(call: ProduceCall, results: list[TopicResult], context: RequestContext) -> bytearray | None:
+    usage = context.usage
+    throttle_time = _NOT_THROTTLED
+    if usage is not None:
+        throttle_time = usage.charge_produce(call.size_bytes, is_answered=call.acks != _ACKS_NONE).to_bytes(4, "big")
     if call.acks == _ACKS_NONE:
         if any(result.error for topic in results for result in topic.partitions):
             raise AcksNoneFailed
         return None
     if call.leaders:
         endpoints = encode_endpoints(call.leaders, context)
-        return write_response(results, context.api_version, context.correlation_id, endpoints=endpoints)
-    return write_response(results, context.api_version, context.correlation_id)
+        return write_response(
+            results, context.api_version, context.correlation_id, endpoints=endpoints, throttle_time=throttle_time
+        )
+    return write_response(results, context.api_version, context.correlation_id, throttle_time=throttle_time)
+
+
+# --- access -----------------------------------------------------------------------------------------------------------
+
+
+def _may_use_transaction(call: ProduceCall, context: RequestContext) -> bool:
+    """Whether the client may use the transactional id, if a batch is transactional."""
+    is_transactional = any(_is_transactional(part.records) for topic in call.topics for part in topic.partitions)
+    if not is_transactional:
+        return True
+    return call.transactional_id is not None and may_use_transactions(context)(call.transactional_id)
+
+
+def _unauthorized(call: ProduceCall, context: RequestContext) -> Refusals:
+    """The partitions of topics that the client may not write to, whether they exist or not."""
+    refusals: Refusals = {}
+    may_write = may_use_topics(context)
+    refusal = BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    for topic in call.topics:
+        name = _name_of(topic, context)
+        if name and not may_write(name):
+            refusals.update(((name, part.index), refusal) for part in topic.partitions)
+    return refusals
 
 
 # --- transactions -----------------------------------------------------------------------------------------------------
@@ -245,13 +285,17 @@ def _unverified_batches(call: ProduceCall, context: RequestContext) -> Iterator[
 
 def _transactional_producer(records: memoryview | None) -> tuple[int, int] | None:
     """Id and epoch of the producer if the batch is transactional."""
-    if records is None or len(records) < HEADER_BYTES or not records[_ATTRIBUTES_AT] & _TRANSACTIONAL:
+    if records is None or not _is_transactional(records):
         return None
     try:
         header = parse_header(records, 0)
     except CorruptBatch:
         return None
     return header.producer_id, header.producer_epoch
+
+
+def _is_transactional(records: memoryview | None) -> bool:
+    return records is not None and len(records) >= HEADER_BYTES and bool(records[_ATTRIBUTES_AT] & _TRANSACTIONAL)
 
 
 async def _verify(call: ProduceCall, context: RequestContext, refusals: Refusals) -> None:
@@ -282,7 +326,7 @@ async def _verify(call: ProduceCall, context: RequestContext, refusals: Refusals
 # --- guarded topics ---------------------------------------------------------------------------------------------------
 
 
-def _inspect(call: ProduceCall, context: RequestContext) -> Inspections:
+def _inspect(call: ProduceCall, context: RequestContext, refusals: Refusals) -> Inspections:
     """Inspect the schema ids of records for guarded topics that this broker leads."""
     partitions = context.services.partitions
     inspections: list[tuple[tuple[str, int], Inspection]] = []
@@ -295,18 +339,18 @@ def _inspect(call: ProduceCall, context: RequestContext) -> Inspections:
             partition = partitions.find(name, part.index)
             if partition is None or not partition.is_leader or part.records is None or len(part.records) < HEADER_BYTES:
                 continue
+            if (name, part.index) in refusals:
+                continue
             records = partition.log.open_records(part.records)
             inspection = context.services.schema_guard.inspect(name, settings, records)
             inspections.append(((name, part.index), inspection))
     return inspections
 
 
-def _refusals(inspections: Inspections, context: RequestContext) -> Refusals:
-    refusals: Refusals = {}
+def _refuse_bad(inspections: Inspections, refusals: Refusals, context: RequestContext) -> None:
     for (topic, index), inspection in inspections:
         refusal = inspection.refusal
         if inspection.bad:
             context.services.metrics.topic_unregistered_records(topic, len(inspection.bad))
         if refusal is not None:
             refusals.setdefault((topic, index), refusal)
-    return refusals

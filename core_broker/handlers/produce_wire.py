@@ -59,6 +59,8 @@ class ProduceCall(msgspec.Struct, gc=False):
     acks: int
     timeout_ms: int
     topics: list[TopicRecords]
+    size_bytes: int
+    """Of the whole request."""
     leaders: list[int] = []
     """The brokers that lead partitions of the request which this one does not lead."""
 
@@ -121,7 +123,7 @@ def _read_flexible(frame: memoryview, position: int, version: int) -> ProduceCal
         position = _skip_tags(frame, position)
         topics.append(_topic(key, version, partitions))
     _skip_tags(frame, position)
-    return ProduceCall(None if raw is None else str(raw, "utf-8"), acks, timeout_ms, topics)
+    return ProduceCall(None if raw is None else str(raw, "utf-8"), acks, timeout_ms, topics, len(frame))
 
 
 def _compact_bytes(frame: memoryview, position: int) -> tuple[memoryview | None, int]:
@@ -166,7 +168,7 @@ def _read_plain(frame: memoryview, position: int, version: int) -> ProduceCall:
             records, position = _plain_bytes(frame, position + 4, _unpack_int32, 4)
             partitions.append(PartitionRecords(index, records))
         topics.append(_topic(key, version, partitions))
-    return ProduceCall(None if raw is None else str(raw, "utf-8"), acks, timeout_ms, topics)
+    return ProduceCall(None if raw is None else str(raw, "utf-8"), acks, timeout_ms, topics, len(frame))
 
 
 def _plain_bytes(frame: memoryview, position: int, unpack: Unpack, size: int) -> tuple[memoryview | None, int]:
@@ -196,7 +198,12 @@ def _topic(key: memoryview | None, version: int, partitions: list[PartitionRecor
 
 
 def write_response(
-    topics: list[TopicResult], version: int, correlation_id: int, *, endpoints: bytes = b"\x00"
+    topics: list[TopicResult],
+    version: int,
+    correlation_id: int,
+    *,
+    endpoints: bytes = b"\x00",
+    throttle_time: bytes = b"\0\0\0\0",
 ) -> bytearray:
     """The complete response frame; `endpoints` is the tagged end."""
     flexible = version >= FLEXIBLE_SINCE
@@ -223,7 +230,7 @@ def write_response(
         if flexible:
             out.append(0)
     if version >= 1:
-        out += b"\0\0\0\0"
+        out += throttle_time
     if flexible:
         out += endpoints
     return finish_response(out)

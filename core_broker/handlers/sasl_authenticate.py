@@ -1,13 +1,17 @@
-"""SaslAuthenticate, key 36, versions 0-2. Listeners are PLAINTEXT: there is nothing to authenticate."""
+"""SaslAuthenticate, key 36, versions 0-2: from a client that cannot log in now (see SaslHandshake)."""
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from core_broker.settings.sasl import SASL_PROTOCOLS
 
 
 def handle(request: SaslAuthenticateRequest, context: RequestContext) -> SaslAuthenticateResponse:  # noqa: ARG001 - every handler has this shape
-    """Reject: on a PLAINTEXT listener a client is never in a state to authenticate."""
-    return SaslAuthenticateResponse(
-        error_code=ErrorCode.ILLEGAL_SASL_STATE,
-        error_message=f"Listener {context.listener_name} has no authentication: use security.protocol=PLAINTEXT.",
-    )
+    """Reject it; the connection remains."""
+    session = context.session
+    if session.security_protocol in SASL_PROTOCOLS:
+        message = "The client has logged in, and must send SaslHandshake to do so again."
+    else:
+        protocol = session.security_protocol
+        message = f"Listener {session.listener_name} has no SASL: use security.protocol={protocol}."
+    return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=message)

@@ -1,4 +1,8 @@
-"""SaslHandshake, key 17, versions 0-1. Listeners are PLAINTEXT: there is nothing to authenticate, and no mechanism."""
+"""SaslHandshake, key 17, versions 0-1: from a client that cannot log in now.
+
+Clients log in before any request is dispatched. What gets here comes over a listener without SASL, or from a client
+that has logged in and need not do so again.
+"""
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
@@ -6,5 +10,5 @@ from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, S
 
 
 def handle(request: SaslHandshakeRequest, context: RequestContext) -> SaslHandshakeResponse:  # noqa: ARG001 - every handler has this shape
-    """Reject: on a PLAINTEXT listener a client is never in a state to authenticate."""
+    """Reject it; the connection remains."""
     return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)

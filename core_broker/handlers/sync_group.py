@@ -8,6 +8,7 @@ Versions: 3 instance id (KIP-345); 4 flexible; 5 protocol type and name must mat
 from typing import Final
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.access import check_group
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -19,6 +20,7 @@ async def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGrou
     if context.api_version >= _PROTOCOL_SINCE and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     try:
+        check_group(context, request.group_id)
         return await context.services.groups.classic.sync(request)
     except BrokerError as error:
         return SyncGroupResponse(error_code=error.code)

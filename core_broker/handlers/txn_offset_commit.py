@@ -13,6 +13,7 @@ from core_broker.cluster.coordinators import OFFSETS_TOPIC
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.offset_commits import Committer, OffsetToCommit, TransactionalProducer
 from core_broker.groups.offsets import CommittedOffset
+from core_broker.handlers.access import Predicate, may_use_topics
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import txn_offset_commit as wire
 
@@ -25,11 +26,12 @@ async def handle(request: wire.TxnOffsetCommitRequest, context: RequestContext) 
     offsets: list[OffsetToCommit] = []
     accepted: list[wire.TxnOffsetCommitResponsePartition] = []
     response = wire.TxnOffsetCommitResponse()
+    may_read = may_use_topics(context)
     for topic in request.topics:
         answers = []
         for partition in topic.partitions:
             answer = wire.TxnOffsetCommitResponsePartition(
-                partition.partition_index, _error(topic.name, partition, context)
+                partition.partition_index, _error(topic.name, partition, context, may_read)
             )
             answers.append(answer)
             if answer.error_code == ErrorCode.NONE:
@@ -89,7 +91,11 @@ async def _join_transaction(request: wire.TxnOffsetCommitRequest, context: Reque
     return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if code is ErrorCode.NETWORK_EXCEPTION else code
 
 
-def _error(topic: str, partition: wire.TxnOffsetCommitRequestPartition, context: RequestContext) -> ErrorCode:
+def _error(
+    topic: str, partition: wire.TxnOffsetCommitRequestPartition, context: RequestContext, may_read: Predicate
+) -> ErrorCode:
+    if not may_read(topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     known = context.services.metadata.image.topics.get(topic)
     if known is None or partition.partition_index not in known.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

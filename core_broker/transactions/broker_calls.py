@@ -10,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import ErrorCode
-from core_broker.peers.connection import Address, PeerError
+from core_broker.peers.peers import Address, PeerError
 from core_broker.protocol.fields import Message
 
 CALL_TIMEOUT_SECONDS: Final = 10.0

@@ -5,6 +5,7 @@ import pytest
 from core_broker.errors import ErrorCode
 from core_broker.handlers import describe_cluster
 from core_broker.handlers.context import RequestContext
+from core_broker.handlers.session import Session
 from core_broker.protocol.messages import (
     alter_partition_reassignments as alter,
 )
@@ -23,6 +24,8 @@ from core_broker.protocol.messages.describe_log_dirs import (
 )
 from core_broker.protocol.stored.metadata import ControllerEndpoint, FenceBrokerRecord, RegisterControllerRecord
 from tests.support.handler_world import HandlerWorld
+
+SESSION = Session(host="10.0.0.2", listener_name="CONTROLLER", local_host="10.0.0.1")
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -61,7 +64,7 @@ async def test_endpoints_of_controllers_are_not_told_by_a_broker(
 async def test_a_controller_describes_the_controllers_that_have_registered(world: HandlerWorld) -> None:
     endpoints = [ControllerEndpoint("CONTROLLER", "there", 9093, 0), ControllerEndpoint("OTHER", "hidden", 1, 0)]
     await world.quorum.append([RegisterControllerRecord(controller_id=7, end_points=endpoints)])
-    context = RequestContext(world.services, 60, 2, 1, "admin", "10.0.0.2", "CONTROLLER", "10.0.0.1")
+    context = RequestContext(world.services, 60, 2, 1, "admin", SESSION)
     response = describe_cluster.handle(DescribeClusterRequest(endpoint_type=2), context)
     assert response.controller_id == world.quorum.node_id
     assert [(node.broker_id, node.host, node.port) for node in response.brokers] == [(7, "there", 9093)]

@@ -10,22 +10,30 @@ import pytest
 from core_broker.cluster.coordinators import OFFSETS_TOPIC
 from core_broker.cluster.partitions import Partitions
 from core_broker.errors import ErrorCode
+from core_broker.groups.consumer_group import ConsumerGroup
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.groups.subscriptions import Topics
-from core_broker.handlers import consumer_group_describe, consumer_group_heartbeat
+from core_broker.handlers import consumer_group_describe, consumer_group_heartbeat, join_group
 from core_broker.handlers.context import RequestContext
+from core_broker.handlers.session import Session
 from core_broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
 from core_broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from core_broker.protocol.stored import metadata as stored
+from core_broker.security.authorizer import Authorizer
+from core_broker.security.operations import Operation, ResourceType
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
+from tests.support.classic_group_world import subscription
 from tests.support.consumer_group_world import topic_id, topics
 from tests.support.fake_partitions import FakePartitions
 
 T = topic_id("t")
+SESSION = Session(host="10.0.0.1", listener_name="PLAINTEXT", local_host="10.0.0.2")
 
 
 class Coordinator:
@@ -34,20 +42,22 @@ class Coordinator:
     def __init__(self, partitions: FakePartitions, seen: Topics) -> None:
         self.clock = ManualClock()
         self.group_version = 1
+        self.seen = seen
+        self.authorizer: Authorizer | None = None
         self.groups = GroupCoordinator(
             settings=BrokerSettings(),
             clock=self.clock,
             partitions=cast(Partitions, partitions),
             partition_count=lambda: 1,
-            topics=lambda: seen,
+            topics=lambda: self.seen,
             group_overrides=lambda _group_id: {},
             group_version=lambda: self.group_version,
         )
         self.groups.become_leader(0, 0)
 
-    def context(self, version: int = 1) -> RequestContext:
-        services = cast("Any", SimpleNamespace(groups=self.groups))
-        return RequestContext(services, 68, version, 1, "client", "10.0.0.1", "PLAINTEXT", "10.0.0.2")
+    def context(self, version: int = 1, *, key: int = 68) -> RequestContext:
+        services = cast("Any", SimpleNamespace(groups=self.groups, authorizer=self.authorizer))
+        return RequestContext(services, key, version, 1, "client", SESSION)
 
     async def beat(self, member_id: str, epoch: int, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields)
@@ -59,7 +69,7 @@ class Coordinator:
 
     def describe(self, *group_ids: str, operations: bool = False) -> list[DescribedGroup]:
         request = ConsumerGroupDescribeRequest(list(group_ids), operations)
-        return consumer_group_describe.handle(request, self.context()).groups
+        return consumer_group_describe.handle(request, self.context(key=69)).groups
 
 
 @pytest.fixture
@@ -190,3 +200,79 @@ async def test_empty_group_can_be_deleted_and_does_not_come_back(start: Callable
     after = start()
     await after.groups.load_now(0)
     assert after.describe("g")[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+# --- with an authorizer -----------------------------------------------------------------------------------------------
+
+
+def allowing(*rules: tuple[Operation, ResourceType, str]) -> Authorizer:
+    """An authorizer that allows these things to everybody."""
+    authorizer = Authorizer()
+    authorizer.load(
+        stored.AccessControlEntryRecord(bytes([number]) * 16, kind, name, 3, "User:*", "*", operation, 3)
+        for number, (operation, kind, name) in enumerate(rules)
+    )
+    return authorizer
+
+
+GROUP = (Operation.READ, ResourceType.GROUP, "g")
+TOPIC = (Operation.DESCRIBE, ResourceType.TOPIC, "t")
+SECRET = (Operation.DESCRIBE, ResourceType.TOPIC, "secret")
+
+
+@pytest.fixture
+def of_two(partitions: FakePartitions) -> Iterator[Coordinator]:
+    """A coordinator of a cluster with the topics `t` and `secret`."""
+    coordinator = Coordinator(partitions, topics(t=2, secret=1))
+    yield coordinator
+    coordinator.groups.close()
+
+
+async def test_one_topic_that_must_not_be_known_refuses_the_whole_subscription(of_two: Coordinator) -> None:
+    of_two.authorizer = allowing(GROUP, TOPIC)
+    for other in ("secret", "absent"):
+        refused = await of_two.join(subscribed_topic_names=["t", other])
+        assert (refused.error_code, refused.error_message) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
+    assert (await of_two.join()).error_code == 0
+
+
+async def test_an_expression_matches_what_the_member_may_describe(of_two: Coordinator) -> None:
+    of_two.authorizer = allowing(GROUP, TOPIC)
+    response = await of_two.join(subscribed_topic_names=None, subscribed_topic_regex=".*")
+    assert response.assignment is not None
+    assert [t.topic_id for t in response.assignment.topic_partitions] == [T]
+
+
+async def test_a_member_of_the_older_protocol_does_not_widen_the_expressions_of_others(
+    partitions: FakePartitions, of_two: Coordinator
+) -> None:
+    of_two.authorizer = allowing(GROUP, TOPIC)
+    await of_two.join(subscribed_topic_names=None, subscribed_topic_regex=".*")
+    group = of_two.groups.find_group("g")
+    assert isinstance(group, ConsumerGroup)
+    of_two.seen = topics(t=2, secret=1, other=1)
+    request = JoinGroupRequest(
+        "g", 10_000, 10_000, "guest", None, "consumer", [JoinGroupRequestProtocol("range", subscription("t"))]
+    )
+    context = RequestContext(of_two.context().services, 11, 3, 1, "client", SESSION)
+    assert (await join_group.handle(request, context)).error_code == 0
+    assert group.subscriptions.resolved == {".*": frozenset({"t"})}
+
+
+async def test_a_group_with_a_topic_that_must_not_be_known_is_hidden(of_two: Coordinator) -> None:
+    await of_two.join(subscribed_topic_names=["t", "secret"])
+    describe = (Operation.DESCRIBE, ResourceType.GROUP, "g")
+    of_two.authorizer = allowing(describe, TOPIC)
+    (hidden,) = of_two.describe("g", operations=True)
+    assert (hidden.error_code, hidden.members, hidden.group_state) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, [], "")
+    of_two.authorizer = allowing(describe, TOPIC, SECRET)
+    shown, refused = sorted(of_two.describe("h", "g", operations=True), key=lambda group: group.group_id)
+    assert (shown.error_code, len(shown.members), shown.authorized_operations) == (0, 1, 1 << Operation.DESCRIBE)
+    assert refused.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+async def test_a_disabled_protocol_is_said_before_rights_are_asked_for(of_two: Coordinator) -> None:
+    of_two.authorizer = allowing()
+    assert (await of_two.join()).error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    of_two.group_version = 0
+    assert (await of_two.join()).error_code == ErrorCode.UNSUPPORTED_VERSION

@@ -9,21 +9,24 @@ from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.handlers.envelope import handler
+from core_broker.handlers.session import Session
 from core_broker.handlers.table import BY_KEY, _api
 from core_broker.protocol.fields import decode
 from core_broker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from core_broker.protocol.messages.describe_cluster import DescribeClusterRequest
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from core_broker.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
-from core_broker.protocol.principals import encode_principal
+from core_broker.protocol.principals import Principal, encode_principal
+from core_broker.security.operations import Operation, ResourceType
 from tests.support.controller_location import KnownController
 from tests.support.handler_world import HandlerWorld
 from tests.support.wire import request_body
 
 CREATE = CreateTopicsRequest([CreatableTopic("orders", 2, 1)])
 FRAME = request_body(CREATE, 7, correlation_id=4711)
-PRINCIPAL = encode_principal("User:alice")
+PRINCIPAL = encode_principal(Principal("User", "alice"))
 HOST = bytes((192, 0, 2, 50))
+SESSION = Session(host="10.0.0.2", listener_name="CONTROLLER", local_host="10.0.0.1")
 
 
 async def send(world: HandlerWorld, envelope: EnvelopeRequest) -> EnvelopeResponse:
@@ -93,7 +96,7 @@ class Inner:
     async def call(self, world: HandlerWorld) -> EnvelopeResponse:
         """Send a request of this API in an envelope."""
         envelope = EnvelopeRequest(request_body(UnregisterBrokerRequest(3), 0, client_id="admin"), PRINCIPAL, HOST)
-        context = RequestContext(world.services, 58, 0, 1, "broker-2", "10.0.0.2", "CONTROLLER", "10.0.0.1")
+        context = RequestContext(world.services, 58, 0, 1, "broker-2", SESSION)
         return await handler([_api(self.handle, 0, 0, is_forwarded=True)])(envelope, context)
 
 
@@ -102,8 +105,25 @@ async def test_the_handler_sees_the_client_and_not_the_forwarding_broker(world: 
     await inner.call(world)
     assert inner.context is not None
     seen = inner.context
-    assert (seen.principal, seen.client_host, seen.client_id) == ("User:alice", "192.0.2.50", "admin")
+    assert (str(seen.session.principal), seen.client_host, seen.client_id) == ("User:alice", "192.0.2.50", "admin")
     assert (seen.api_key, seen.api_version, seen.listener_name) == (64, 0, "CONTROLLER")
+
+
+async def test_the_client_needs_the_right_and_not_the_forwarding_broker(world: HandlerWorld) -> None:
+    everything = [(Operation.ALL, kind, "*") for kind in (ResourceType.CLUSTER, ResourceType.TOPIC)]
+    world.enforce(*everything, principal="User:ANONYMOUS")
+    answer = await send(world, EnvelopeRequest(FRAME, PRINCIPAL, HOST))
+    assert answer.error_code == 0
+    assert answer.response_data is not None
+    (refused,) = decode(CreateTopicsResponse, 7, answer.response_data, 5).topics
+    assert (refused.error_code, refused.topic_id) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, bytes(16))
+    assert "orders" not in world.quorum.image.topics
+
+
+async def test_only_nodes_of_the_cluster_may_speak_for_others(world: HandlerWorld) -> None:
+    world.enforce((Operation.ALL, ResourceType.TOPIC, "*"))
+    answer = await send(world, EnvelopeRequest(FRAME, PRINCIPAL, HOST))
+    assert (answer.error_code, answer.response_data) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
 
 
 async def test_not_controller_in_the_response_becomes_the_error_of_the_envelope(world: HandlerWorld) -> None:
@@ -138,18 +158,23 @@ def test_the_apis_of_kafka_are_forwarded_and_no_others() -> None:
     names = {api.name for api in BY_KEY.values() if api.is_forwarded}
     assert names == {
         "AddRaftVoter",
+        "AlterClientQuotas",
         "AlterConfigs",
         "AlterPartitionReassignments",
+        "AlterUserScramCredentials",
         "CreateAcls",
+        "CreateDelegationToken",
         "CreatePartitions",
         "CreateTopics",
         "DeleteAcls",
         "DeleteTopics",
         "DescribeQuorum",
         "ElectLeaders",
+        "ExpireDelegationToken",
         "IncrementalAlterConfigs",
         "ListPartitionReassignments",
         "RemoveRaftVoter",
+        "RenewDelegationToken",
         "UnregisterBroker",
         "UpdateFeatures",
     }

@@ -17,11 +17,16 @@ EVERY_VERSION = range(14)
 
 
 async def ask(
-    world: HandlerWorld, *names: str, version: int = 12, create: bool = False, **where: str
+    world: HandlerWorld,
+    *names: str,
+    version: int = 12,
+    create: bool = False,
+    listener: str = "PLAINTEXT",
+    local_host: str = "192.0.2.1",
 ) -> MetadataResponse:
     topics = [MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(topics, allow_auto_topic_creation=create)
-    return await world.call(request, MetadataResponse, version, **where)
+    return await world.call(request, MetadataResponse, version, listener=listener, local_host=local_host)
 
 
 def names(response: MetadataResponse) -> list[str | None]:

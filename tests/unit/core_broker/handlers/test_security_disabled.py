@@ -13,12 +13,15 @@ from tests.support.handler_world import HandlerWorld
 
 @pytest.mark.parametrize("version", range(1, 4))
 async def test_acls_are_answered_with_security_disabled(world: HandlerWorld, version: int) -> None:
-    described = await world.call(DescribeAclsRequest(), DescribeAclsResponse, version)
+    described = await world.call(DescribeAclsRequest(1, None, 1, None, None, 1, 1), DescribeAclsResponse, version)
     assert described.error_code == ErrorCode.SECURITY_DISABLED
     assert "authorizer" in (described.error_message or "")
-    created = await world.call(CreateAclsRequest([AclCreation(), AclCreation()]), CreateAclsResponse, version)
+    acl = AclCreation(2, "t", 3, "User:a", "*", 3, 3)
+    created = await world.call(CreateAclsRequest([acl, acl]), CreateAclsResponse, version)
     assert [result.error_code for result in created.results] == [ErrorCode.SECURITY_DISABLED] * 2
-    deleted = await world.call(DeleteAclsRequest([DeleteAclsFilter()]), DeleteAclsResponse, version)
+    deleted = await world.call(
+        DeleteAclsRequest([DeleteAclsFilter(1, None, 1, None, None, 1, 1)]), DeleteAclsResponse, version
+    )
     assert [result.error_code for result in deleted.filter_results] == [ErrorCode.SECURITY_DISABLED]
 
 
