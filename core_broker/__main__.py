@@ -4,6 +4,7 @@ import os
 import sys
 
 from core_broker.broker import run
+from core_broker.cluster.bootstrap_file import add_first_user
 from core_broker.service.commandline import EXIT_USAGE, parse_arguments, start
 from core_broker.settings import BrokerSettings
 
@@ -17,7 +18,7 @@ def main() -> int:
     return start(BrokerSettings, run, arguments, environment=os.environ, prefix="KAFKA_")
 
 
-__all__ = ["main", "run"]
+__all__ = ["add_first_user", "main", "run"]
 
 if __name__ == "__main__":
     sys.exit(main())

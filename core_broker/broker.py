@@ -5,8 +5,10 @@ import logging
 import resource
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
+from core_broker.cluster.bootstrap_file import BootstrapFile
 from core_broker.cluster.controller.controller import Controller, LeaderRebalance
 from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.controller_registration import ControllerRegistration
@@ -15,6 +17,7 @@ from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
 from core_broker.cluster.features import GROUP_VERSION, TRANSACTION_VERSION
 from core_broker.cluster.joining import find_cluster_id
+from core_broker.cluster.login_records import LoginRecords
 from core_broker.cluster.membership import QuorumMembership
 from core_broker.cluster.metadata import MetadataImage, ResourceType
 from core_broker.cluster.partition import Partition
@@ -33,7 +36,16 @@ from core_broker.handlers.table import CONTROLLER_APIS, advertised_versions
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.peers.peers import Peers
+from core_broker.peers.security import PeerSecurity
+from core_broker.protocol.fields import Message
 from core_broker.schema_guard.guard import SchemaGuard
+from core_broker.security.audit import AuditFile, AuditLog, sink_of
+from core_broker.security.authorizer import authorizer_of
+from core_broker.security.credentials import ScramCredentials
+from core_broker.security.quotas import ClientQuotas, Window
+from core_broker.security.sasl.listener import SaslListeners
+from core_broker.security.sasl.scram_server import ScramServices, fake_salt_key
+from core_broker.security.tokens import TokenStore
 from core_broker.server.dispatch import call_handler
 from core_broker.server.metrics_page import families
 from core_broker.server.server import Server
@@ -76,8 +88,8 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
     _allow_many_files()
     async with AsyncExitStack() as stack:
         metrics = BrokerMetrics()
-        peers, server = Peers(client_id=f"node-{settings.node_id}"), Server(settings, metrics)
-        await start(settings, clock, stack, metrics=metrics, peers=peers, server=server)
+        links, server = Links.of(settings), Server(settings, metrics)
+        await start(settings, clock, stack, metrics=metrics, links=links, server=server)
         metrics_server = MetricsServer(
             settings.metrics_listener,
             collect=lambda: families(server.services),
@@ -96,43 +108,99 @@ async def start(
     stack: AsyncExitStack,
     *,
     metrics: BrokerMetrics,
-    peers: Peers,
+    links: "Links",
     server: Server,
 ) -> None:
     """Open the logs, join the quorum, register the broker, replay the metadata, and only then accept clients.
 
     The stack stops everything again, in reverse order.
     """
+    audit = _open_audit(settings, clock, stack)
     refuse_unsupported_data(settings)
     logs_on_disk = LogStore(settings.log_dirs, settings, clock)
     logs_on_disk.load()
     registrations: list[BrokerRegistration] = []
     stack.callback(lambda: logs_on_disk.close(broker_epoch=_clean_epoch(registrations, logs_on_disk)))
-    stack.push_async_callback(peers.close)
+    links.warn_about_rights(settings)
+    stack.push_async_callback(links.close)
     stack.callback(server.close)
     await server.bind()
     if logs_on_disk.cluster_id is None:
-        logs_on_disk.adopt_cluster_id(await find_cluster_id(peers, settings))
+        logs_on_disk.adopt_cluster_id(await find_cluster_id(links.to_controllers, settings))
     metadata = MetadataQuorum(
         logs_on_disk.metadata_directory.path,
         cluster_id=logs_on_disk.cluster_id or "",
         settings=settings,
         clock=clock,
-        peers=peers,
+        peers=links.to_controllers,
         directory_id=logs_on_disk.metadata_directory.directory_id,
         endpoints=AdvertisedEndpoints.of(server.controller_listeners, settings).by_name(),
     )
-    parts = _Parts(settings, clock, metrics, logs_on_disk, peers, metadata, server)
+    bootstrap = BootstrapFile(logs_on_disk.metadata_directory.path)
+    bootstrap.read()
+    parts = _Parts(settings, clock, metrics, logs_on_disk, links, metadata, server, audit, bootstrap.credentials)
     registrations.append(parts.registration)
+    sasl = SaslListeners(settings, clock, parts.scram)
+    await sasl.load_keys()
+    server.use_sasl(sasl)
+    metadata.subscribe(lambda image, _: bootstrap.remove_after_use(image))
     stack.push_async_callback(parts.schema_guard.close)
     metadata.start()
+    parts.quotas.follow(metadata.image.carried)
     stack.push_async_callback(metadata.close)
+    parts.login_records.read_disk()
+    bootstrap.remove_after_use(metadata.image)
     server.start_controller(parts.services)
     await stack.enter_async_context(
-        _running(metadata.watch(), parts.controller.run(), parts.membership.run(), parts.controller_registration.run())
+        _running(
+            metadata.watch(),
+            parts.follow_acls(),
+            parts.controller.run(),
+            parts.membership.run(),
+            parts.controller_registration.run(),
+            server.watch_certificates(),
+            sasl.run(),
+        )
     )
     if settings.is_broker:
         await _start_broker(parts, stack)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Connections to other nodes: to the listener that brokers use among themselves, and to that of controllers."""
+
+    to_brokers: Peers
+    to_controllers: Peers
+
+    @classmethod
+    def of(cls, settings: BrokerSettings) -> "Links":
+        """Connections with the security that the settings ask for."""
+        client_id = f"node-{settings.node_id}"
+        securities = PeerSecurity.for_brokers(settings), PeerSecurity.for_controllers(settings)
+        return cls(*(Peers(client_id=client_id, security=security) for security in securities))
+
+    def warn_about_rights(self, settings: BrokerSettings) -> None:
+        """Say who must be a super user: nodes cannot load ACLs before they may talk to each other."""
+        if settings.authorizer_class_name is None:
+            return
+        listeners = {connection.listener for connection in settings.node_connections}
+        for security in (self.to_brokers.security, self.to_controllers.security):
+            principal = security.principal() if security.listener in listeners else None
+            if principal is not None and str(principal) not in settings.super_users:
+                reason = "unless an ACL allows it CLUSTER_ACTION, no node may talk to another; add it to super.users"
+                extra = {"principal": str(principal), "listener": security.listener, "reason": reason}
+                log.warning("the principal of this node is not a super user", extra=extra)
+
+    def configure(self, settings: BrokerSettings) -> None:
+        """Open new connections with the settings in effect."""
+        for peers in (self.to_brokers, self.to_controllers):
+            peers.security.configure(settings)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.to_brokers.close()
+        await self.to_controllers.close()
 
 
 class _Parts:
@@ -144,13 +212,20 @@ class _Parts:
         clock: Clock,
         metrics: BrokerMetrics,
         logs_on_disk: LogStore,
-        peers: Peers,
+        links: "Links",
         metadata: MetadataQuorum,
         server: Server,
+        audit: AuditLog,
+        first_records: Sequence[Message],
     ) -> None:
         self.settings, self.metadata, self.logs, self.server = settings, metadata, logs_on_disk, server
+        self.quotas = _client_quotas(metadata, settings, clock)
+        self.acls_loaded = asyncio.Event()
         local_id = settings.node_id
-        self.channel = ControllerChannel(peers, metadata, local=lambda request: call_handler(request, self.services))
+        self.links = links
+        self.channel = ControllerChannel(
+            links.to_controllers, metadata, local=lambda request: call_handler(request, self.services)
+        )
         self.partitions = Partitions(
             local_id=local_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
         )
@@ -163,6 +238,7 @@ class _Parts:
             rebalance=LeaderRebalance(settings.leader_imbalance_check_interval_seconds)
             if settings.auto_leader_rebalance_enable
             else None,
+            first_records=first_records,
         )
         self.membership = QuorumMembership(metadata, self.channel, settings=settings)
         self.controller_registration = ControllerRegistration(
@@ -186,7 +262,7 @@ class _Parts:
             local_id=local_id,
             broker_epoch=lambda: self.registration.epoch,
             image=lambda: metadata.image,
-            peers=peers,
+            peers=links.to_brokers,
             logs=logs_on_disk,
             settings=settings,
             clock=clock,
@@ -198,12 +274,25 @@ class _Parts:
             channel=self.channel,
             settings=settings,
         )
-        calls = BrokerCalls(peers.call, image=lambda: metadata.image, listener_name=settings.inter_broker_listener)
+        calls = BrokerCalls(
+            links.to_brokers.call, image=lambda: metadata.image, listener_name=settings.inter_broker_listener
+        )
         self.groups = self._group_coordinator(clock)
         local_markers = LocalMarkers(self.partitions, self.groups.complete_transaction)
         markers = MarkerDelivery(local_markers, calls, local_id=local_id, image=lambda: metadata.image)
         self.transactions = self._transaction_coordinator(clock, markers)
         self.schema_guard = SchemaGuard(settings, clock=clock, metrics=metrics)
+        self.authorizer = authorizer_of(settings, on_denial=audit.denied)
+        credentials = ScramCredentials(lambda: metadata.image.carried)
+        token_secret = settings.delegation_token_secret_key
+        self.login_records = LoginRecords(metadata, first_records)
+        tokens = TokenStore(lambda: metadata.image.carried, secret_key=token_secret, clock=clock)
+        self.scram = ScramServices(
+            users=ScramCredentials(self.login_records),
+            tokens=tokens if tokens.is_enabled else None,
+            clock=clock,
+            fake_salt_key=fake_salt_key(metadata.cluster_id, token_secret),
+        )
         self.services = Services(
             settings=settings,
             clock=clock,
@@ -220,10 +309,15 @@ class _Parts:
             local_markers=local_markers,
             topic_creation=TopicCreation(self.channel, metadata, settings=self.current_settings),
             schema_guard=self.schema_guard,
+            quotas=self.quotas,
             fetch_sessions=FetchSessions(clock, slots_max=settings.max_incremental_fetch_session_cache_slots),
             metrics=metrics,
+            credentials=credentials,
+            tokens=tokens,
             api_versions=advertised_versions(),
             controller_api_versions=advertised_versions(CONTROLLER_APIS),
+            authorizer=self.authorizer,
+            audit=audit,
         )
 
     def current_settings(self) -> BrokerSettings:
@@ -292,6 +386,16 @@ class _Parts:
         metadata.subscribe(lambda image, _: self.configure(image))
         self.configure(metadata.image)
 
+    async def follow_acls(self) -> None:
+        """Load the ACLs once they are known, and follow their changes; only then start the listeners that need them."""
+        await self.metadata.caught_up.wait()
+        authorizer = self.authorizer
+        if authorizer is not None:
+            self.metadata.subscribe(lambda _, records: authorizer.apply(records))
+            authorizer.load(self.metadata.image.carried.values())
+        self.server.start_other_controller_listeners()
+        self.acls_loaded.set()
+
     async def hand_over(self) -> None:
         """Have the leaders moved to other brokers before this one stops; without others there is nothing to move.
 
@@ -320,6 +424,7 @@ class _Parts:
         """Apply the settings in effect to every part that allows changes at run time."""
         current = broker_settings(image, self.settings)
         self.server.configure(current)
+        self.links.configure(current)
         self.groups.settings = current
         self.logs.configure(current)
 
@@ -332,6 +437,7 @@ async def _start_broker(parts: _Parts, stack: AsyncExitStack) -> None:
     else:
         await registration.register()
         await registration.wait_until_caught_up()
+    await parts.acls_loaded.wait()
     parts.follow_metadata()
     parts.logs.remove_strays({name: topic.topic_id for name, topic in metadata.image.topics.items()})
     await stack.enter_async_context(
@@ -349,6 +455,17 @@ async def _start_broker(parts: _Parts, stack: AsyncExitStack) -> None:
     stack.callback(parts.server.close_to_clients)
     stack.push_async_callback(parts.hand_over)
     parts.server.start(parts.services)
+
+
+def _client_quotas(metadata: MetadataQuorum, settings: BrokerSettings, clock: Clock) -> ClientQuotas:
+    """The client quotas, which every kind of node enforces: they are in the metadata, and change while it runs."""
+    quotas = ClientQuotas(
+        clock,
+        window=Window(settings.quota_window_num, settings.quota_window_size_seconds),
+        controller_window=Window(settings.controller_quota_window_num, settings.controller_quota_window_size_seconds),
+    )
+    metadata.subscribe(lambda image, records: quotas.follow(image.carried, records))
+    return quotas
 
 
 def _clean_epoch(registrations: Sequence[BrokerRegistration], logs_on_disk: LogStore) -> int:
@@ -373,6 +490,16 @@ async def _running(*workers: Coroutine[None, None, None]) -> AsyncIterator[None]
         finally:
             for task in tasks:
                 task.cancel()
+
+
+def _open_audit(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) -> AuditLog:
+    """The audit log of the settings. Raises OSError if its file cannot be written."""
+    sink = sink_of(settings)
+    if isinstance(sink, AuditFile):
+        stack.callback(sink.close)
+    audit = AuditLog(clock, sink, events_per_second_max=settings.audit_log_max_events_per_second)
+    stack.callback(audit.close)
+    return audit
 
 
 def _allow_many_files() -> None:

@@ -38,12 +38,17 @@ class BrokerMetrics:
         self.connections_open = 0
         self.connections_accepted = 0
         self.connections_refused = 0
+        self.authentications_succeeded = 0
+        self.authentications_failed = 0
         self.frames_refused = 0
         self.registry_questions = 0
         self.registry_failures = 0
         self.isr_shrinks = 0
         self.isr_expands = 0
         self.isr_changes_failed = 0
+        self.reauthentications_succeeded = 0
+        self.reauthentications_failed = 0
+        self.sessions_expired = 0
 
     def isr_changed(self, before: Sequence[int], after: Sequence[int]) -> None:
         """Count a change of the in-sync replicas of a partition that this broker leads."""

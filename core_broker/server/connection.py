@@ -1,19 +1,19 @@
 """One client connection: reads frames, has them answered in order, writes the responses.
 
-The socket is driven directly (no streams, no transport): requests that arrive together and are answered at once cost
-one read and one write. While a response is outstanding, nothing more is read, so a client that sends without reading
-fills its own socket and not our memory. The exception are producers: their records are in the log before they are
-committed, so the next few requests need not wait for that; the responses are still sent in order. Large parts of
-responses go from the page cache to the socket by sendfile.
+The socket is driven directly, through a channel (no streams, no transport): requests that arrive together and are
+answered at once cost one read and one write. While a response is outstanding, nothing more is read, so a client that
+sends without reading fills its own socket and not our memory. The exception are producers: their records are in the log
+before they are committed, so the next few requests need not wait for that; the responses are still sent in order. Large
+parts of responses go from the page cache to the socket by sendfile, except through TLS.
 """
 
 import asyncio
 import errno
 import logging
-import os
 import socket
 import struct
 from collections import deque
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Final, Protocol
 
@@ -23,14 +23,20 @@ from core_broker.handlers.api import Answer, Appended
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_response import Chunk
 from core_broker.handlers.produce import AcksNoneFailed
+from core_broker.handlers.session import Session
 from core_broker.handlers.table import BY_KEY
 from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import RequestStats
 from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_header
 from core_broker.protocol.primitives import DecodeError
-from core_broker.server.dispatch import Client, UnknownRequest, dispatch
+from core_broker.server.authentication import Reply
+from core_broker.server.channel import Channel
+from core_broker.server.dispatch import UnknownRequest, dispatch
+from core_broker.server.logins import SECONDS_MAX as LOGIN_SECONDS_MAX
+from core_broker.server.logins import Login
 from core_broker.server.memory import SMALL_BYTES, RequestMemory
 from core_broker.server.turns import Turns
+from core_broker.settings.network import ENCRYPTED
 
 log = logging.getLogger(__name__)
 request_log = logging.getLogger("core_broker.requests")
@@ -38,14 +44,19 @@ request_log = logging.getLogger("core_broker.requests")
 _unpack_size = struct.Struct(">i").unpack_from
 _unpack_key = struct.Struct(">h").unpack_from
 _PRODUCE: Final = 0
+_AUTHENTICATE: Final = 36
 _UNCOMMITTED_MAX: Final = 16
 """Produce requests of one connection whose records are in the log and not committed; the next one waits."""
 _SENDFILE_BYTES_MAX: Final = 1 << 20
-_BYTES_PER_TURN_MAX: Final = 1 << 20
-"""After this much output a connection yields to the others."""
 _ANSWERS_QUEUED_MAX: Final = 64
 """Responses to requests that arrived together are sent together, up to this many."""
+_TLS_HANDSHAKE: Final = 0x1603
+"""How a connection with TLS begins."""
 _GONE: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTUNREACH})
+
+
+Dispatch = Callable[[memoryview, tuple[int, int, int], Session, Services], Answer | Appended | Awaitable[Answer]]
+"""Answers one request, as `core_broker.server.dispatch.dispatch` does."""
 
 
 class ConnectionOwner(Protocol):
@@ -76,27 +87,40 @@ class Connection:
     __slots__ = (
         "_awaits_admission",
         "_blocked",
+        "_channel",
         "_closed",
-        "_fd",
+        "_closes_when_sent",
         "_filled",
         "_inbox",
         "_is_pipelining",
+        "_login",
+        "_login_timer",
         "_muted",
         "_out",
         "_owner",
         "_pending",
-        "_socket",
-        "client",
+        "_throttle",
+        "dispatch",
         "last_tick",
         "received_at",
         "reserved",
+        "session",
     )
 
-    def __init__(self, sock: socket.socket, client: Client, owner: ConnectionOwner) -> None:
-        self._socket = sock
-        self._fd = sock.fileno()
+    def __init__(
+        self,
+        channel: Channel,
+        session: Session,
+        owner: ConnectionOwner,
+        dispatch: Dispatch = dispatch,
+        *,
+        login: Login | None = None,
+    ) -> None:
+        self._channel = channel
         self._owner = owner
-        self.client = client
+        self.session = session
+        self.dispatch = dispatch
+        """What answers the frames of this connection; another function may take over for the next frame."""
         self.last_tick = owner.tick
         self._inbox: memoryview | None = None
         self._filled = 0
@@ -109,22 +133,31 @@ class Connection:
         self._muted = False
         self._closed = False
         self._awaits_admission = False
+        self._throttle: asyncio.TimerHandle | None = None
+        """The end of the time for which a quota of the client forbids to read."""
         self.reserved = 0
         """Size of the large frame being received, reserved from the budget of all connections; 0 if there is none."""
         self.received_at = 0.0
         """When the last part of it arrived."""
-        owner.loop.add_reader(self._fd, self._on_readable)
+        self._login = login
+        """How the client logs in; None if it need not."""
+        self._login_timer: asyncio.TimerHandle | None = None
+        self._closes_when_sent = ""
+        """Why to close once everything is sent; empty to go on."""
+        if login is not None:
+            self._restart_login_timer()
+        channel.start_reading(self._on_readable)
 
     def close(self, reason: str = "") -> None:
         """Close the connection and cancel what it waits for."""
         if self._closed:
             return
         self._closed = True
-        loop = self._owner.loop
-        loop.remove_reader(self._fd)
-        if self._blocked:
-            loop.remove_writer(self._fd)
-        self._socket.close()
+        if self._throttle is not None:
+            self._throttle.cancel()
+        if self._login_timer is not None:
+            self._login_timer.cancel()
+        self._channel.close()
         self._out.clear()
         for _, future in self._pending:
             future.cancel()
@@ -141,8 +174,9 @@ class Connection:
 
     @property
     def _is_busy(self) -> bool:
-        """Whether the next request has to wait for a response that is not computed or not written to the socket."""
-        return self._blocked or (bool(self._pending) and not self._is_pipelining)
+        """Whether the next request has to wait for a response that is not computed or not written to the socket, or for
+        the end of a throttle."""
+        return self._blocked or self._throttle is not None or (bool(self._pending) and not self._is_pipelining)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -168,7 +202,7 @@ class Connection:
     def _read_into_shared(self) -> None:
         """The usual case: whole requests are answered directly from a buffer that all connections share."""
         view = self._owner.receive_view
-        count = self._socket.recv_into(view)
+        count = self._channel.read_into(view)
         if count == 0:
             self.close()
             return
@@ -202,7 +236,7 @@ class Connection:
         """Continue to receive a request that did not arrive in one piece."""
         # A buffer can be many times larger than its request; reading more than this could take several turns.
         end = max(self.reserved, self._filled + SMALL_BYTES)
-        count = self._socket.recv_into(inbox[self._filled : end])
+        count = self._channel.read_into(inbox[self._filled : end])
         if count == 0:
             self.close()
             return
@@ -234,24 +268,29 @@ class Connection:
     def _answer_frames(self, view: memoryview, end: int) -> int:
         """Answer complete frames one after another; returns the position of the first unanswered byte."""
         start = 0
-        size_max = self._owner.request_bytes_max
+        size_min, size_max = self._frame_bytes
         while end - start >= SIZE_BYTES:
             size: int = _unpack_size(view, start)[0]
-            if not HEADER_BYTES_MIN <= size <= size_max:
-                self._refuse(f"the frame has {size} bytes; {HEADER_BYTES_MIN} to {size_max} are allowed")
+            if not size_min <= size <= size_max:
+                self._refuse_size(size, size_max)
                 return start
             stop = start + SIZE_BYTES + size
             if stop > end:
                 return start
+            # Without a login there is a header; during one nothing is pending.
             if self._pending and _unpack_key(view, start + SIZE_BYTES)[0] != _PRODUCE:
                 self._is_pipelining = False
                 return start
             frame = view[start + SIZE_BYTES : stop]
             start = stop
-            self._answer(frame)
+            if self._login is None:
+                self._answer(frame)
+            else:
+                self._answer_after_login(frame, self._login)
+                size_min, size_max = self._frame_bytes
             if len(self._out) > _ANSWERS_QUEUED_MAX:
                 self._flush()
-            if (self._pending or self._blocked or self._closed) and (self._is_busy or self._closed):
+            if (self._pending or self._blocked or self._throttle or self._closed) and (self._is_busy or self._closed):
                 return start
         return start
 
@@ -305,7 +344,14 @@ class Connection:
         if len(rest) < SIZE_BYTES:
             return SIZE_BYTES
         size: int = _unpack_size(rest, 0)[0]
-        return SIZE_BYTES + min(max(size, HEADER_BYTES_MIN), self._owner.request_bytes_max)
+        size_min, size_max = self._frame_bytes
+        return SIZE_BYTES + min(max(size, size_min), size_max)
+
+    @property
+    def _frame_bytes(self) -> tuple[int, int]:
+        """The sizes of frames that may come next."""
+        limits = None if self._login is None else self._login.frame_bytes
+        return limits or (HEADER_BYTES_MIN, self._owner.request_bytes_max)
 
     def _release_reservation(self) -> None:
         if self.reserved:
@@ -317,7 +363,7 @@ class Connection:
     def _mute_while_busy(self) -> None:
         """Leave more input in the socket while a response is outstanding, but notice a closed connection."""
         try:
-            if not self._socket.recv(1, socket.MSG_PEEK):
+            if self._channel.is_closed_by_client():
                 self.close()
                 return
         except (BlockingIOError, InterruptedError):
@@ -330,12 +376,37 @@ class Connection:
     def _mute(self) -> None:
         if not self._muted:
             self._muted = True
-            self._owner.loop.remove_reader(self._fd)
+            self._channel.stop_reading()
 
     def _unmute(self) -> None:
         if self._muted and not self._closed and not self._awaits_admission:
             self._muted = False
-            self._owner.loop.add_reader(self._fd, self._on_readable)
+            self._channel.start_reading(self._on_readable)
+
+    def throttle(self, seconds: float) -> None:
+        """Answer what was handled by now, but read and handle nothing more for this time (KIP-219).
+
+        The client knows from the response, and sends nothing meanwhile; if it does all the same, its own socket fills.
+        """
+        if self._closed:
+            return
+        ends_at = self._owner.loop.time() + seconds
+        if self._throttle is not None:
+            if self._throttle.when() >= ends_at:
+                return
+            self._throttle.cancel()
+        self._throttle = self._owner.loop.call_at(ends_at, self._end_throttle)
+        if seconds * 1000 > self._owner.services.settings.connections_max_idle_ms:
+            extra = {"client": self._peer(), "seconds": round(seconds)}
+            log.warning(
+                "a quota throttles a client for longer than connections.max.idle.ms: it will be cut", extra=extra
+            )
+
+    def _end_throttle(self) -> None:
+        self._throttle = None
+        self.received_at = self._owner.loop.time()
+        if not self._is_busy:
+            self._resume()
 
     # -- answering -------------------------------------------------------------------------------------------------
 
@@ -343,7 +414,7 @@ class Connection:
         header = unpack_header(frame, 0)
         request = _Request(perf_counter(), len(frame), *header)
         try:
-            answer = dispatch(frame, header, self.client, self._owner.services)
+            answer = self.dispatch(frame, header, self.session, self._owner.services)
         except (DecodeError, UnknownRequest) as error:
             self._refuse(str(error))
             return
@@ -376,6 +447,53 @@ class Connection:
         self._is_pipelining = request.is_handled and len(self._pending) < _UNCOMMITTED_MAX
         future.add_done_callback(self._on_answer)
 
+    def _answer_after_login(self, frame: memoryview, login: Login) -> None:
+        """Answer a frame of a connection whose client has to log in."""
+        began, size = perf_counter(), len(frame)
+        reply = login.receive(frame)
+        if reply is None:
+            self._answer(frame)
+            return
+        if self._login_timer is not None:
+            self._restart_login_timer()
+        if isinstance(reply, Reply) and not reply.closes:
+            self._count(_Request(began, size, reply.key, 0, 0))
+            self._queue(reply.response)
+            self._stop_login_timer(login)
+        elif isinstance(reply, Reply) and reply.response is None and reply.delay_seconds == 0:
+            self.close(reply.reason)
+        else:
+            self._reply_later(reply, login, _Request(began, size, _AUTHENTICATE, 0, 0))
+
+    def _reply_later(self, reply: Reply | Awaitable[Reply], login: Login, request: "_Request") -> None:
+        """Reply when a thread has computed the answer, or a failure has been delayed; meanwhile nothing is read."""
+        future = self._owner.loop.create_task(self._reply(reply, login))
+        self._pending.append((request, future))
+        self._is_pipelining = False
+        future.add_done_callback(self._on_answer)
+
+    async def _reply(self, reply: Reply | Awaitable[Reply], login: Login) -> Answer:
+        if not isinstance(reply, Reply):
+            reply = await reply
+        if reply.closes:
+            await login.delay(reply)
+            self._closes_when_sent = reply.reason or "authentication failed"
+        self._stop_login_timer(login)
+        return reply.response
+
+    def _restart_login_timer(self) -> None:
+        if self._login_timer is not None:
+            self._login_timer.cancel()
+        self._login_timer = self._owner.loop.call_later(
+            LOGIN_SECONDS_MAX, self.close, f"the client did not log in within {LOGIN_SECONDS_MAX:.0f} s"
+        )
+
+    def _stop_login_timer(self, login: Login) -> None:
+        """Let a client that has logged in take its time."""
+        if self._login_timer is not None and not login.is_in_progress:
+            self._login_timer.cancel()
+            self._login_timer = None
+
     def _on_answer(self, _: "asyncio.Future[Answer]") -> None:
         """Send the responses that took time and have none before them, and continue with the next requests."""
         if not self._pending or not self._pending[0][1].done():
@@ -404,6 +522,8 @@ class Connection:
     def _resume(self) -> None:
         """Answer the requests waiting in the inbox, and read again."""
         self._flush()
+        if self._closes_when_sent and not self._out:
+            self.close(self._closes_when_sent)
         if self._closed or self._is_busy or self._awaits_admission:
             return
         self._answer_inbox()
@@ -412,6 +532,10 @@ class Connection:
             self._unmute()
 
     def _queue(self, answer: Answer) -> None:
+        session = self.session
+        if session.throttle_ms:
+            self.throttle(session.throttle_ms / 1000)
+            session.throttle_ms = 0
         if isinstance(answer, bytearray):
             self._out.append(answer)
         elif answer is not None:
@@ -433,7 +557,7 @@ class Connection:
             return
         if not done:
             self._blocked = True
-            self._owner.loop.add_writer(self._fd, self._on_writable)
+            self._channel.start_writing(self._on_writable)
 
     def _on_writable(self) -> None:
         self.last_tick = self._owner.tick
@@ -445,7 +569,7 @@ class Connection:
         except OSError as error:
             self._close_on_error(error)
             return
-        self._owner.loop.remove_writer(self._fd)
+        self._channel.stop_writing()
         self._blocked = False
         if not self._is_busy:
             self._resume()
@@ -453,19 +577,20 @@ class Connection:
     def _write(self) -> bool:
         """Send from the queue until it is empty (True) or other connections must have a turn (False)."""
         out = self._out
+        turn_max = self._channel.turn_bytes_max
         written = 0
         while out:
-            if written > _BYTES_PER_TURN_MAX:
+            if written > turn_max:
                 return False
             chunk = out[0]
             if isinstance(chunk, LogSlice):
                 written += self._send_file(chunk)
             else:
                 written += self._send_bytes(chunk)
-        return True
+        return not self._channel.has_unsent or self._channel.flush()
 
     def _send_file(self, part: LogSlice) -> int:
-        count = os.sendfile(self._fd, part.file.fd, part.position, min(part.length, _SENDFILE_BYTES_MAX))
+        count = self._channel.send_file(part.file.fd, part.position, min(part.length, _SENDFILE_BYTES_MAX))
         if count == 0:
             raise OSError(errno.EIO, "a log file is shorter than the response announced from it")
         if count == part.length:
@@ -479,7 +604,7 @@ class Connection:
         if len(out) > 1 and not isinstance(out[1], LogSlice):
             chunk = self._join_small()
         more = socket.MSG_MORE if len(out) > 1 else 0
-        count = self._socket.send(chunk, more)
+        count = self._channel.write(chunk, more)
         if count == len(chunk):
             out.popleft()
         else:
@@ -499,10 +624,18 @@ class Connection:
 
     # -- closing and accounting ------------------------------------------------------------------------------------
 
+    def _refuse_size(self, size: int, size_max: int) -> None:
+        """Refuse a frame before any of it is read."""
+        login = self._login
+        if login is not None and login.is_in_progress and size > HEADER_BYTES_MIN:
+            self._reply_later(login.refuse_size(size), login, _Request(perf_counter(), 0, _AUTHENTICATE, 0, 0))
+        else:
+            self._refuse(_why_not_a_frame(size, size_max, self.session))
+
     def _refuse(self, reason: str) -> None:
         self._owner.services.metrics.frames_refused += 1
         log.warning(
-            "request refused", extra={"client": self._peer(), "software": self.client.software, "reason": reason}
+            "request refused", extra={"client": self._peer(), "software": self.session.software, "reason": reason}
         )
         self.close()
 
@@ -511,7 +644,7 @@ class Connection:
         self.close("" if error.errno in _GONE else str(error))
 
     def _peer(self) -> str:
-        return f"{self.client.host}:{self.client.port}"
+        return f"{self.session.host}:{self.session.port}"
 
     def _count(self, request: "_Request") -> None:
         """Count an answered request, and log it if the request log is on."""
@@ -529,11 +662,19 @@ class Connection:
                     "version": request.version,
                     "correlation_id": request.correlation_id,
                     "client": self._peer(),
-                    "software": self.client.software,
+                    "principal": str(self.session.principal),
+                    "software": self.session.software,
                     "bytes": request.size_bytes,
                     "ms": round(seconds * 1000, 3),
                 },
             )
+
+
+def _why_not_a_frame(size: int, size_max: int, session: Session) -> str:
+    if size >> 16 == _TLS_HANDSHAKE and session.security_protocol not in ENCRYPTED:
+        name, protocol = session.listener_name, session.security_protocol
+        return f"the client uses TLS, but the listener {name} is {protocol}; change the client's security.protocol"
+    return f"the frame has {size} bytes; {HEADER_BYTES_MIN} to {size_max} are allowed"
 
 
 class _Request(msgspec.Struct, gc=False):

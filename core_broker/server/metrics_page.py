@@ -14,6 +14,7 @@ from core_broker.server.cluster_metrics import (
     quorum_families,
     replication_families,
 )
+from core_broker.server.quota_metrics import quota_families
 from core_broker.service.metrics import Family, counter, gauge
 
 
@@ -22,6 +23,7 @@ def families(services: Services) -> Iterator[Family]:
     yield from _request_families(services.metrics)
     yield from _connection_families(services.metrics)
     yield from _disk_families(services)
+    yield from quota_families(services.quotas, services.clock)
     yield from quorum_families(services.metadata, services.clock)
     if services.settings.is_controller:
         yield from controller_families(services.controller, services.metadata)
@@ -94,6 +96,11 @@ def _connection_families(metrics: BrokerMetrics) -> Iterator[Family]:
     for name, help_text, value in (
         ("connection_creation_total", "Connections accepted", metrics.connections_accepted),
         ("connection_refused_total", "Connections refused by a limit", metrics.connections_refused),
+        ("successful_authentication_total", "Clients whose TLS or SASL succeeded", metrics.authentications_succeeded),
+        ("failed_authentication_total", "Clients whose TLS or SASL failed", metrics.authentications_failed),
+        ("successful_reauthentication_total", "Clients that logged in again", metrics.reauthentications_succeeded),
+        ("failed_reauthentication_total", "Clients that failed to log in again", metrics.reauthentications_failed),
+        ("expired_connections_killed_count_total", "Clients that did not log in again", metrics.sessions_expired),
         ("bad_requests_total", "Requests that could not be read", metrics.frames_refused),
     ):
         yield counter(f"kafka_server_socket_server_metrics_{name}", help_text, value)

@@ -3,23 +3,35 @@
 import asyncio
 import logging
 import socket
-from collections import Counter
+from functools import partial
 from typing import Final
 
 from core_broker.handlers.context import Services
+from core_broker.handlers.session import Session
 from core_broker.handlers.table import BY_KEY
 from core_broker.metrics import BrokerMetrics, RequestStats
+from core_broker.security.principal_mapping import NoRuleApplies, PrincipalMapping
+from core_broker.security.sasl.listener import SaslListeners
+from core_broker.security.tls import certificate_principal
+from core_broker.server.certificates import Certificates
+from core_broker.server.channel import Channel, PlainChannel
 from core_broker.server.connection import Connection
-from core_broker.server.dispatch import Client
+from core_broker.server.connection_limits import ConnectionLimits
+from core_broker.server.handshakes import Handshakes
 from core_broker.server.listener import BoundListener
+from core_broker.server.logins import Logins
 from core_broker.server.memory import RequestMemory
+from core_broker.server.tls_channel import TlsChannel
 from core_broker.server.turns import Turns
 from core_broker.settings import BrokerSettings, Listener
+from core_broker.settings.sasl import SASL_PROTOCOLS
 
 log = logging.getLogger(__name__)
 
 _RECEIVE_BYTES: Final = 128 * 1024
 _UNLIMITED: Final = 1 << 62
+_HELD_MAX: Final = 1000
+"""Connections of addresses over their quota that are kept for a while; further ones are closed at once."""
 
 
 class Server:
@@ -28,6 +40,8 @@ class Server:
     def __init__(self, settings: BrokerSettings, metrics: BrokerMetrics) -> None:
         self.loop = asyncio.get_running_loop()
         self.services: Services
+        self._sasl: SaslListeners | None = None
+        self._logins: Logins | None = None
         self.receive_view = memoryview(bytearray(_RECEIVE_BYTES))
         limit = settings.queued_max_request_bytes
         self.memory = RequestMemory(limit if limit > 0 else _UNLIMITED)
@@ -40,20 +54,26 @@ class Server:
         self._stats: dict[int, RequestStats] = {}
         self._listeners: list[BoundListener] = []
         self._controller_listeners: list[BoundListener] = []
-        self._connections: set[Connection] = set()
-        self._per_host: Counter[str] = Counter()
+        self._connections: dict[Connection, None] = {}
+        """By the time at which they were accepted."""
+        self._held: dict[socket.socket, asyncio.TimerHandle] = {}
+        """Connections of addresses over their quota: not read, and closed after a while."""
+        of_controllers = [item.name for item in settings.listeners if item.name in settings.controller_listener_names]
+        self._limits = ConnectionLimits(settings, [listener.name for listener in settings.broker_listeners])
+        self._controller_limits = ConnectionLimits(settings, of_controllers)
+        self._certificates = Certificates(settings)
+        self._handshakes = Handshakes(self.turns, metrics)
         self.stalled_seconds = 5.0
         """A client that pauses for this long inside a large request is disconnected when memory is short."""
         self._watch: asyncio.TimerHandle | None = None
-        self._second_ends = 0.0
-        self._accepted_before = 0
-        self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
 
     def configure(self, settings: BrokerSettings) -> None:
         """Apply settings that changed at run time: connection limits and the request log."""
         self._settings = settings
         self.logs_requests = settings.request_log_enable
-        self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
+        self._limits.configure(settings)
+        self._controller_limits.configure(settings)
+        self._certificates.configure(settings)
 
     @property
     def listeners(self) -> list[Listener]:
@@ -68,24 +88,47 @@ class Server:
     async def bind(self) -> None:
         """Bind the ports; no connection is accepted before `start` and `start_controller`."""
         settings = self._settings
+        self._certificates.load(settings.listeners)
         for listener in settings.listeners:
-            bound = await BoundListener.bind(
-                listener, self._accept, pace=self._pace, backlog=settings.socket_listen_backlog_size
-            )
             is_controller = listener.name in settings.controller_listener_names
+            bound = await BoundListener.bind(
+                listener,
+                self._accept,
+                pace=partial(self._pace, listener.name, is_controller=is_controller),
+                backlog=settings.socket_listen_backlog_size,
+            )
             (self._controller_listeners if is_controller else self._listeners).append(bound)
 
+    def use_sasl(self, listeners: SaslListeners) -> None:
+        """How clients log in; to be set before listeners with SASL are started."""
+        self._sasl = listeners
+
     def start_controller(self, services: Services) -> None:
-        """Start accepting other nodes: a quorum needs that before it has a leader, and a broker before it can start."""
+        """Start accepting other nodes: a quorum needs that before it has a leader, and a broker before it can start.
+
+        Listeners that are not in early.start.listeners follow with `start_other_controller_listeners`.
+        """
         self.services = services
-        for listener in self._controller_listeners:
-            listener.start()
+        self._start_controller_listeners(early=True)
+
+    def start_other_controller_listeners(self) -> None:
+        """Start accepting other nodes on the listeners that have waited for the ACLs."""
+        self._start_controller_listeners(early=False)
+
+    def _start_controller_listeners(self, *, early: bool) -> None:
+        for bound in self._controller_listeners:
+            if (bound.listener.name in self._settings.early_controller_listeners) is early:
+                bound.start()
 
     def start(self, services: Services) -> None:
         """Start accepting clients."""
         self.services = services
         for listener in self._listeners:
             listener.start()
+
+    async def watch_certificates(self) -> None:
+        """Use renewed certificates for new connections."""
+        await self._certificates.watch()
 
     async def run(self) -> None:
         """Close connections that have been silent for too long."""
@@ -101,7 +144,8 @@ class Server:
         """Stop serving clients; other nodes still need the controller of this one."""
         for listener in self._listeners:
             listener.close()
-        for connection in [c for c in self._connections if not c.client.is_controller_listener]:
+        self._handshakes.close()  # a node that is shaking hands with the controller tries again
+        for connection in [c for c in self._connections if not c.session.is_controller_listener]:
             connection.close()
 
     def close(self) -> None:
@@ -110,8 +154,13 @@ class Server:
             self._watch.cancel()
         for listener in (*self._listeners, *self._controller_listeners):
             listener.close()
+        self._handshakes.close()
+        if self._logins is not None:
+            self._logins.close()
         for connection in tuple(self._connections):
             connection.close()
+        for sock in tuple(self._held):
+            self._release(sock)
 
     def memory_is_short(self) -> None:
         """Watch for clients that paused inside a request while other requests wait for memory."""
@@ -129,11 +178,11 @@ class Server:
 
     def forget(self, connection: Connection) -> None:
         """Forget a closed connection."""
-        self._connections.discard(connection)
-        host = connection.client.host
-        self._per_host[host] -= 1
-        if self._per_host[host] <= 0:
-            del self._per_host[host]
+        del self._connections[connection]
+        self._count_out(connection.session)
+
+    def _count_out(self, session: Session) -> None:
+        self._limits_of(session.is_controller_listener).closed(session.listener_name, session.host)
         self._metrics.connections_open -= 1
 
     def stats(self, key: int) -> RequestStats:
@@ -158,32 +207,105 @@ class Server:
             sock.close()
             return
         host = peer[0]
-        if not self._admits(host):
-            self._metrics.connections_refused += 1
+        is_controller = bound in self._controller_listeners
+        limits = self._limits_of(is_controller)
+        wait_seconds = self._address_wait_seconds(limits, host)
+        if wait_seconds > 0 or not limits.admits(host):
+            self._refuse(sock, host, wait_seconds)
+            return
+        name = bound.listener.name
+        session = Session(
+            host=host,
+            port=peer[1],
+            listener_name=name,
+            security_protocol=self._settings.security_protocol(name) or "PLAINTEXT",
+            local_host=local[0],
+            is_controller_listener=is_controller,
+        )
+        limits.opened(name, host, self.loop.time())
+        self._metrics.connections_open += 1
+        self._metrics.connections_accepted += 1
+        tls = self._certificates.of(name)
+        if tls is None:
+            self._open(PlainChannel(sock, self.loop), session)
+            return
+
+        def on_end(channel: TlsChannel | None) -> None:
+            if channel is None:
+                self._count_out(session)
+            else:
+                self._identify(channel, session, tls.mapping)
+
+        description = {"client": f"{host}:{peer[1]}", "listener": name}
+        self._handshakes.begin(sock, tls.context, description, on_end)
+
+    def _identify(self, channel: TlsChannel, session: Session, mapping: PrincipalMapping) -> None:
+        """Go on with a connection whose handshake is complete."""
+        if session.security_protocol == "SSL":
+            try:
+                session.principal = certificate_principal(channel.peer_certificate, mapping)
+            except (NoRuleApplies, ValueError) as error:
+                self._metrics.authentications_failed += 1
+                extra = {"client": f"{session.host}:{session.port}", "reason": str(error)}
+                log.info("connection closed: the client's certificate has no principal", extra=extra)
+                channel.close()
+                self._count_out(session)
+                return
+            self._metrics.authentications_succeeded += 1
+        self._open(channel, session)
+
+    def _open(self, channel: Channel, session: Session) -> None:
+        login = None
+        if session.security_protocol in SASL_PROTOCOLS:
+            login = self._logins_of_all().of(session)
+            assert login is not None, "a listener with SASL has mechanisms"
+        self._connections[Connection(channel, session, self, login=login)] = None
+        limits = self._limits_of(session.is_controller_listener)
+        if limits.is_exceeded:
+            self._close_least_used(limits, is_controller=session.is_controller_listener)
+
+    def _logins_of_all(self) -> Logins:
+        if self._logins is None:
+            assert self._sasl is not None, "set before the listeners are started"
+            self._logins = Logins(self._sasl, self.services)
+        return self._logins
+
+    def _limits_of(self, is_controller: bool) -> ConnectionLimits:
+        return self._controller_limits if is_controller else self._limits
+
+    def _pace(self, listener: str, *, is_controller: bool) -> float:
+        """How long a listener has to wait before it accepts the next connection."""
+        return self._limits_of(is_controller).wait_seconds(listener, self.loop.time())
+
+    def _address_wait_seconds(self, limits: ConnectionLimits, host: str) -> float:
+        """How long an address is kept waiting by its quota of new connections."""
+        quotas = self.services.quotas.limits
+        rate_max = quotas.find_address(host) if quotas.has_addresses else None
+        return 0.0 if rate_max is None else limits.address_wait_seconds(host, rate_max, self.loop.time())
+
+    def _refuse(self, sock: socket.socket, host: str, wait_seconds: float) -> None:
+        """Close a connection; one that came too fast only after a while, so that its client cannot try at once."""
+        self._metrics.connections_refused += 1
+        if wait_seconds <= 0 or len(self._held) >= _HELD_MAX:
             log.warning("connection refused: too many connections", extra={"client": host})
             sock.close()
             return
-        is_controller = bound in self._controller_listeners
-        client = Client(host, peer[1], bound.listener.name, local[0], is_controller_listener=is_controller)
-        self._per_host[host] += 1
-        self._metrics.connections_open += 1
-        self._metrics.connections_accepted += 1
-        self._connections.add(Connection(sock, client, self))
+        log.info("connection refused: connections are opened too fast", extra={"client": host})
+        self._held[sock] = self.loop.call_later(wait_seconds, self._release, sock)
 
-    def _pace(self) -> float:
-        """Limit the connections accepted per second (max.connection.creation.rate)."""
-        now = self.loop.time()
-        if now >= self._second_ends:
-            self._second_ends = now + 1.0
-            self._accepted_before = self._metrics.connections_accepted
-        accepted = self._metrics.connections_accepted - self._accepted_before
-        return 0.0 if accepted < self._settings.max_connection_creation_rate else self._second_ends - now
+    def _release(self, sock: socket.socket) -> None:
+        self._held.pop(sock).cancel()
+        sock.close()
 
-    def _admits(self, host: str) -> bool:
-        limit = self._limits_per_host.get(host, self._settings.max_connections_per_ip)
-        return len(self._connections) < self._settings.max_connections and self._per_host[host] < limit
-
-
-def _overrides(entries: tuple[str, ...]) -> dict[str, int]:
-    """Parse `address:count` entries."""
-    return {host: int(count) for host, _, count in (entry.rpartition(":") for entry in entries)}
+    def _close_least_used(self, limits: ConnectionLimits, *, is_controller: bool) -> None:
+        """Close the connection that has been silent for the longest time, to make up for one of another broker."""
+        sessions = ((connection, connection.session) for connection in self._connections)
+        candidates = [
+            connection
+            for connection, session in sessions
+            if session.is_controller_listener == is_controller and not limits.is_protected(session.listener_name)
+        ]
+        if candidates:
+            min(candidates, key=lambda connection: connection.last_tick).close(
+                "closed for another broker: max.connections is reached"
+            )

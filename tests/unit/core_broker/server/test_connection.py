@@ -12,6 +12,7 @@ from core_broker.cluster.partition import Partition
 from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 from core_broker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from core_broker.protocol.records import Record, build_batch
+from core_broker.server.connection import Connection
 from core_broker.server.server import Server
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
@@ -156,3 +157,125 @@ async def test_a_connection_that_ends_forgets_what_it_waited_for(
         await asyncio.sleep(0.005)
     commit(partition, 3)
     assert partition.high_watermark == 3
+
+
+# --- throttled clients ------------------------------------------------------------------------------------------------
+
+
+async def read_one(reader: asyncio.StreamReader) -> bytes:
+    """One whole response."""
+    return await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+
+
+def versions(correlation_id: int) -> bytes:
+    return frame(ApiVersionsRequest("test", "1"), 0, correlation_id=correlation_id)
+
+
+@pytest.fixture
+async def server(world: HandlerWorld) -> AsyncIterator[Server]:
+    server = Server(SETTINGS, world.services.metrics)
+    await server.bind()
+    server.start(world.services)
+    yield server
+    server.close()
+
+
+async def until_appended(partition: Partition) -> None:
+    """Let the loop run until there is a record; the test's time-out ends a wait in vain."""
+    while partition.log.end_offset == 0:  # noqa: ASYNC110 - what is waited for is an offset
+        await asyncio.sleep(0.01)
+
+
+async def open_to(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", server.listeners[0].port)
+
+
+def only_connection(server: Server) -> Connection:
+    (connection,) = server._connections
+    return connection
+
+
+async def test_a_throttled_connection_is_answered_and_then_not_read(world: HandlerWorld, server: Server) -> None:
+    await world.register()
+    await world.create("orders")
+    await world.set_quota("producer_byte_rate", 1, client_id="wire")
+    reader, writer = await open_to(server)
+    writer.write(produce(1, acks=1) + versions(2))  # both arrive together
+    assert int.from_bytes((await read_one(reader))[:4]) == 1
+    other_reader, other_writer = await open_to(server)
+    for correlation_id in range(20):
+        writer.write(versions(3))
+        other_writer.write(versions(correlation_id))
+        assert int.from_bytes((await read_one(other_reader))[:4]) == correlation_id
+    assert reader._buffer == b""  # type: ignore[attr-defined]  # what has arrived and was not read by this test
+    for each in (writer, other_writer):
+        each.close()
+
+
+async def test_a_throttled_connection_goes_on_when_the_time_is_over(server: Server) -> None:
+    reader, writer = await open_to(server)
+    writer.write(versions(1))
+    await read_one(reader)
+    connection = only_connection(server)
+    connection.throttle(3600)
+    connection.throttle(1)  # a shorter one does not end it
+    writer.write(versions(2) + versions(3))
+    await asyncio.sleep(0)
+    connection._end_throttle()
+    assert [int.from_bytes((await read_one(reader))[:4]) for _ in range(2)] == [2, 3]
+    connection.throttle(0.01)
+    writer.write(versions(4))
+    assert int.from_bytes((await read_one(reader))[:4]) == 4
+    writer.close()
+
+
+async def test_a_producer_without_responses_is_not_read_either(world: HandlerWorld, server: Server) -> None:
+    await world.register()
+    await world.create("orders")
+    await world.set_quota("producer_byte_rate", 1, client_id="wire")
+    _, writer = await open_to(server)
+    for correlation_id in range(3):
+        writer.write(produce(correlation_id, acks=0))
+        await writer.drain()
+    await until_appended(world.partition("orders"))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert world.partition("orders").log.end_offset == 1
+    writer.close()
+
+
+async def test_a_throttled_connection_does_not_live_longer_than_an_idle_one(server: Server) -> None:
+    reader, writer = await open_to(server)
+    writer.write(versions(1))
+    await read_one(reader)
+    connection = only_connection(server)
+    tick = connection.last_tick
+    connection.throttle(3600)
+    writer.write(versions(2))
+    server.tick += 5
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert connection.last_tick == tick
+    connection.close()
+    assert connection._throttle is not None
+    assert connection._throttle.cancelled()
+    connection.throttle(1)
+    assert connection._throttle.cancelled()
+    writer.close()
+
+
+async def test_a_response_that_waited_for_its_commit_throttles_when_it_is_sent(
+    world: HandlerWorld, partition: Partition, server: Server
+) -> None:
+    await world.set_quota("producer_byte_rate", 1, client_id="wire")
+    reader, writer = await open_to(server)
+    writer.write(produce(1))
+    await until_appended(partition)
+    writer.write(versions(2))
+    commit(partition, 1)
+    assert int.from_bytes((await read_one(reader))[:4]) == 1
+    connection = only_connection(server)
+    assert connection._throttle is not None
+    connection._end_throttle()
+    assert int.from_bytes((await read_one(reader))[:4]) == 2
+    writer.close()

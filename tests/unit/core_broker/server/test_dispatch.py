@@ -12,6 +12,7 @@ import pytest
 from core_broker.cluster.controller_channel import ControllerChannel
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import ErrorCode
+from core_broker.handlers.session import Session
 from core_broker.peers.peers import Address
 from core_broker.protocol.fields import decode
 from core_broker.protocol.frames import unpack_header
@@ -19,7 +20,7 @@ from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRe
 from core_broker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from core_broker.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from core_broker.server.dispatch import Client, call_handler, dispatch
+from core_broker.server.dispatch import call_handler, dispatch
 from core_broker.server.server import Server
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
@@ -159,8 +160,8 @@ async def test_a_request_that_is_cancelled_before_it_begins_leaves_no_coroutine_
     controller: HandlerWorld,
 ) -> None:
     received = memoryview(frame(CREATE, 7))[4:]
-    client = Client("192.0.2.9", 1, "CONTROLLER", "127.0.0.1", is_controller_listener=True)
-    answer = dispatch(received, unpack_header(received, 0), client, controller.services)
+    session = Session(host="192.0.2.9", listener_name="CONTROLLER", local_host="127.0.0.1", is_controller_listener=True)
+    answer = dispatch(received, unpack_header(received, 0), session, controller.services)
     assert isinstance(answer, Coroutine)
     task = asyncio.get_running_loop().create_task(answer)
     task.cancel()

@@ -56,17 +56,69 @@ async def test_port_0_becomes_a_real_one(server: Server) -> None:
     assert server.listeners[0].port > 0
 
 
-async def test_connections_over_the_total_are_closed(server: Server) -> None:
+async def ask(writer: asyncio.StreamWriter) -> None:
+    writer.write(frame(ApiVersionsRequest("test", "1"), 3))
+    await writer.drain()
+
+
+async def test_connections_over_the_total_wait_until_another_is_closed(world: HandlerWorld, server: Server) -> None:
     server.configure(SETTINGS.replace(max_connections=2))
-    readers = []
-    writers = []
-    for _ in range(3):
-        reader, writer = await connect(server)
-        readers.append(reader)
-        writers.append(writer)
-    assert await is_closed(readers[2])
-    assert [await is_closed(reader, within_seconds=0.2) for reader in readers[:2]] == [False, False]
-    for writer in writers:
+    opened = [await connect(server) for _ in range(3)]
+    for _, writer in opened:
+        await ask(writer)
+    assert [await is_answered(reader) for reader, _ in opened[:2]] == [True, True]
+    assert world.services.metrics.connections_accepted == 2
+    opened[0][1].close()
+    assert await is_answered(opened[2][0])
+    for _, writer in opened:
+        writer.close()
+
+
+async def test_for_another_broker_the_least_used_connection_is_closed(world: HandlerWorld) -> None:
+    listeners = (Listener("PLAINTEXT", "127.0.0.1", 0), Listener("INTERNAL", "127.0.0.1", 0))
+    settings = SETTINGS.replace(listeners=listeners, inter_broker_listener_name="INTERNAL", max_connections=2)
+    server = Server(settings, world.services.metrics)
+    await server.bind()
+    server.start(world.services)
+    opened = []
+    for number in range(2):
+        server.tick = number
+        opened.append(await connect(server))
+        await ask(opened[number][1])
+        assert await is_answered(opened[number][0])
+    broker, broker_writer = await asyncio.open_connection("127.0.0.1", server.listeners[1].port)
+    await ask(broker_writer)
+    assert await is_answered(broker)
+    assert await is_closed(opened[0][0])
+    await ask(opened[1][1])
+    assert await is_answered(opened[1][0])
+    for writer in (broker_writer, *(writer for _, writer in opened)):
+        writer.close()
+    server.close()
+
+
+async def test_an_address_over_its_quota_is_not_read_and_then_closed(world: HandlerWorld, server: Server) -> None:
+    await world.set_quota("connection_creation_rate", 1, ip="127.0.0.1")
+    opened = [await connect(server) for _ in range(11)]
+    for _, writer in opened:
+        await ask(writer)
+    assert [await is_answered(reader) for reader, _ in opened[:10]] == [True] * 10
+    assert await is_closed(opened[10][0])
+    metrics = world.services.metrics
+    assert (metrics.connections_accepted, metrics.connections_refused) == (10, 1)
+    for _, writer in opened:
+        writer.close()
+
+
+async def test_a_server_that_stops_closes_the_connections_that_it_holds(world: HandlerWorld, server: Server) -> None:
+    await world.set_quota("connection_creation_rate", 1, ip=None)
+    opened = [await connect(server) for _ in range(11)]
+    await until(lambda: world.services.metrics.connections_refused == 1)
+    assert len(server._held) == 1
+    server.close()
+    assert not server._held
+    assert await is_closed(opened[10][0])
+    for _, writer in opened:
         writer.close()
 
 
@@ -80,12 +132,12 @@ async def test_an_address_can_have_a_limit_of_its_own(server: Server) -> None:
         writer.close()
 
 
-async def test_new_connections_wait_when_too_many_come_in_a_second(world: HandlerWorld, server: Server) -> None:
+async def test_new_connections_wait_when_too_many_come_in_a_window(world: HandlerWorld, server: Server) -> None:
     server.configure(SETTINGS.replace(max_connection_creation_rate=2))
-    sockets = [socket.create_connection(("127.0.0.1", server.listeners[0].port)) for _ in range(4)]
-    await until(lambda: world.services.metrics.connections_accepted >= 2)
-    assert world.services.metrics.connections_accepted == 2
-    await until(lambda: world.services.metrics.connections_accepted == 4)
+    sockets = [socket.create_connection(("127.0.0.1", server.listeners[0].port)) for _ in range(22)]
+    await until(lambda: world.services.metrics.connections_accepted >= 20)
+    assert world.services.metrics.connections_accepted == 20
+    await until(lambda: world.services.metrics.connections_accepted == 22)
     for each in sockets:
         each.close()
 
@@ -122,6 +174,30 @@ async def test_a_server_that_closes_to_clients_still_serves_other_nodes(world: H
     node_writer.write(frame(ApiVersionsRequest("test", "1"), 3))
     assert await is_answered(node)
     for writer in (client_writer, node_writer):
+        writer.close()
+    server.close()
+
+
+async def test_controller_listener_that_is_not_an_early_one_waits_for_the_acls(world: HandlerWorld) -> None:
+    names = ("EARLY", "LATE")
+    listeners = tuple(Listener(name, "127.0.0.1", 0) for name in names)
+    settings = SETTINGS.replace(
+        listeners=listeners,
+        controller_listener_names=names,
+        early_start_listeners=("EARLY",),
+        process_roles=("controller",),
+    )
+    server = Server(settings, world.services.metrics)
+    await server.bind()
+    server.start_controller(world.services)
+    early, late = [await asyncio.open_connection("127.0.0.1", each.port) for each in server.controller_listeners]
+    for _, writer in (early, late):
+        writer.write(frame(ApiVersionsRequest("test", "1"), 3))
+    assert await is_answered(early[0])
+    assert world.services.metrics.connections_accepted == 1
+    server.start_other_controller_listeners()
+    assert await is_answered(late[0])
+    for _, writer in (early, late):
         writer.close()
     server.close()
 

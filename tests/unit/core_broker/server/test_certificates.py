@@ -1,0 +1,125 @@
+"""Certificates of listeners: loaded at the start, renewed when files or settings change, kept when that fails."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from core_broker.errors import BrokerError
+from core_broker.server.certificates import Certificates
+from core_broker.settings import BrokerSettings
+from tests.support.certificates import Authority, Identity
+from tests.support.patience import eventually
+
+AUTHORITY = Authority()
+PAUSE_S = 0.01
+
+
+def settings(store: Path, **more: str) -> BrokerSettings:
+    return BrokerSettings.parse(
+        {
+            "listeners": "PLAINTEXT://127.0.0.1:1,EXTERNAL://127.0.0.1:2",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:SSL,CONTROLLER:PLAINTEXT",
+            "ssl.keystore.location": str(store),
+            **more,
+        }
+    )
+
+
+def loaded(given: BrokerSettings) -> Certificates:
+    certificates = Certificates(given)
+    certificates.load(given.listeners)
+    return certificates
+
+
+def shown(certificates: Certificates) -> x509.Certificate:
+    tls = certificates.of("EXTERNAL")
+    assert tls is not None
+    return tls.certificate
+
+
+@asynccontextmanager
+async def watching(certificates: Certificates) -> AsyncIterator[None]:
+    task = asyncio.create_task(certificates.watch(PAUSE_S))
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def becomes(certificates: Certificates, identity: Identity) -> None:
+    await asyncio.to_thread(eventually, lambda: shown(certificates) == identity.certificate)
+
+
+async def reported(caplog: pytest.LogCaptureFixture, reason: str) -> None:
+    def is_reported() -> bool:
+        return any(reason in str(vars(record).get("reason")) for record in tuple(caplog.records))
+
+    await asyncio.to_thread(eventually, is_reported)
+
+
+async def test_only_encrypted_listeners_have_certificates(tmp_path: Path) -> None:
+    identity = AUTHORITY.issue()
+    certificates = loaded(settings(identity.save(tmp_path / "broker.pem")))
+    assert certificates.of("PLAINTEXT") is None
+    assert shown(certificates) == identity.certificate
+
+
+async def test_a_store_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(BrokerError, match=r"listener EXTERNAL: ssl\.keystore\.location: cannot read"):
+        loaded(settings(tmp_path / "missing.pem"))
+
+
+async def test_changed_files_are_loaded_and_broken_ones_are_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = AUTHORITY.issue().save(tmp_path / "broker.pem")
+    certificates = loaded(settings(store))
+    async with watching(certificates):
+        renewed = AUTHORITY.issue()
+        renewed.save(store)
+        await becomes(certificates, renewed)
+        store.write_text("broken")
+        await reported(caplog, "is neither PEM nor PKCS12")
+        store.unlink()
+        await reported(caplog, "cannot read")
+        AUTHORITY.issue(hosts=["other"]).save(store)
+        await reported(caplog, "lacks 127.0.0.1")
+        assert shown(certificates) == renewed.certificate
+        again = AUTHORITY.issue()
+        again.save(store)
+        await becomes(certificates, again)
+    assert all(record.levelno == logging.ERROR for record in caplog.records if "cannot use" in record.message)
+
+
+async def test_changed_settings_are_applied_to_their_listener(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = AUTHORITY.issue().save(tmp_path / "broker.pem")
+    certificates = loaded(settings(store))
+    renewed = AUTHORITY.issue()
+    other = renewed.save(tmp_path / "other.pem")
+    key = "listener.name.external.ssl.keystore.location"
+    certificates.configure(settings(store, **{key: str(other)}))
+    await becomes(certificates, renewed)
+    certificates.configure(settings(store, **{key: str(tmp_path / "missing.pem")}))
+    await reported(caplog, "cannot read")
+    assert shown(certificates) == renewed.certificate
+
+
+async def test_what_is_not_a_store_stays_as_it_was_at_the_start(tmp_path: Path) -> None:
+    store = AUTHORITY.issue().save(tmp_path / "broker.pem")
+    certificates = loaded(settings(store))
+    renewed = AUTHORITY.issue()
+    prefix = "listener.name.external."
+    changed = {
+        f"{prefix}ssl.keystore.location": str(renewed.save(tmp_path / "other.pem")),
+        f"{prefix}ssl.enabled.protocols": "TLSv1.2",
+    }
+    certificates.configure(settings(store, **changed))
+    await becomes(certificates, renewed)
+    tls = certificates.of("EXTERNAL")
+    assert tls is not None
+    assert tls.settings.ssl_enabled_protocols == ("TLSv1.2", "TLSv1.3")
