@@ -1,13 +1,11 @@
 """ACLs of a cluster that has an authorizer.
 
-The enums use Kafka's names. confluent-kafka calls the cluster resource BROKER and does not know delegation tokens; what
-it cannot express is rejected before anything is sent.
+confluent-kafka calls the cluster resource BROKER and does not know delegation tokens; what it cannot express is
+rejected before anything is sent.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -21,87 +19,13 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.admin import ResourceType as LibraryResourceType
 
+from core_broker.client.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from core_broker.client.direct import DirectAdmin
 from core_broker.client.errors import ClientError, Rejected, map_errors
 from core_broker.client.models import Broker
 
 _NAME_BYTES_MAX = 32_767
 """Longest string the protocol can carry."""
-
-
-class ResourceType(StrEnum):
-    """The kind of resource an ACL applies to."""
-
-    UNKNOWN = "UNKNOWN"
-    ANY = "ANY"
-    TOPIC = "TOPIC"
-    GROUP = "GROUP"
-    CLUSTER = "CLUSTER"
-    TRANSACTIONAL_ID = "TRANSACTIONAL_ID"
-    DELEGATION_TOKEN = "DELEGATION_TOKEN"
-
-
-class PatternType(StrEnum):
-    """How the resource name of an ACL is matched."""
-
-    UNKNOWN = "UNKNOWN"
-    ANY = "ANY"
-    MATCH = "MATCH"
-    LITERAL = "LITERAL"
-    PREFIXED = "PREFIXED"
-
-
-class Operation(StrEnum):
-    """The operation an ACL allows or denies."""
-
-    UNKNOWN = "UNKNOWN"
-    ANY = "ANY"
-    ALL = "ALL"
-    READ = "READ"
-    WRITE = "WRITE"
-    CREATE = "CREATE"
-    DELETE = "DELETE"
-    ALTER = "ALTER"
-    DESCRIBE = "DESCRIBE"
-    CLUSTER_ACTION = "CLUSTER_ACTION"
-    DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
-    ALTER_CONFIGS = "ALTER_CONFIGS"
-    IDEMPOTENT_WRITE = "IDEMPOTENT_WRITE"
-
-
-class Permission(StrEnum):
-    """Whether an ACL allows or denies."""
-
-    UNKNOWN = "UNKNOWN"
-    ANY = "ANY"
-    DENY = "DENY"
-    ALLOW = "ALLOW"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acl:
-    """One ACL."""
-
-    resource_type: ResourceType
-    resource_name: str
-    pattern_type: PatternType
-    principal: str
-    host: str
-    operation: Operation
-    permission: Permission
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AclFilter:
-    """Selects ACLs; ANY and None match everything."""
-
-    resource_type: ResourceType = ResourceType.ANY
-    resource_name: str | None = None
-    pattern_type: PatternType = PatternType.ANY
-    principal: str | None = None
-    host: str | None = None
-    operation: Operation = Operation.ANY
-    permission: Permission = Permission.ANY
 
 
 class Access:
@@ -178,7 +102,7 @@ def to_library_binding(acl: Acl) -> AclBinding:
         ResourcePatternType[acl.pattern_type],
         acl.principal,
         acl.host,
-        AclOperation[acl.operation],
+        _library_operation(acl.operation),
         AclPermissionType[acl.permission],
     )
 
@@ -192,7 +116,7 @@ def to_library_filter(wanted: AclFilter) -> AclBindingFilter:
         ResourcePatternType[wanted.pattern_type],
         wanted.principal,  # type: ignore[arg-type]  # the same
         wanted.host,  # type: ignore[arg-type]  # the same
-        AclOperation[wanted.operation],
+        _library_operation(wanted.operation),
         AclPermissionType[wanted.permission],
     )
 
@@ -214,9 +138,15 @@ def from_library_binding(binding: Any) -> Acl:
 def _library_resource_type(resource_type: ResourceType) -> LibraryResourceType:
     if resource_type is ResourceType.CLUSTER:
         return LibraryResourceType.BROKER
-    if resource_type is ResourceType.DELEGATION_TOKEN:
+    if resource_type in (ResourceType.DELEGATION_TOKEN, ResourceType.USER):
         raise Rejected("ACLs of delegation tokens are not supported by the Kafka client library")
     return LibraryResourceType[resource_type]
+
+
+def _library_operation(operation: Operation) -> AclOperation:
+    if operation not in AclOperation.__members__:
+        raise Rejected(f"ACLs with the operation {operation} are not supported by the Kafka client library")
+    return AclOperation[operation]
 
 
 def _check_names(*names: str | None) -> None:

@@ -55,6 +55,7 @@ from core_broker.client.models import (
     Reassignment,
     Topic,
 )
+from core_broker.client.security import Security
 from core_broker.client.settings import ClientSettings
 
 T = TypeVar("T")
@@ -97,6 +98,8 @@ class Admin:
         self._direct = DirectAdmin(settings)
         self.maintenance = Maintenance(settings, self.cluster)
         """What operators of the cluster do."""
+        self.security = Security(self.maintenance.send)
+        """Users, ACLs and quotas."""
 
     # --- cluster ---
 

@@ -8,20 +8,24 @@ import socket
 import ssl
 import struct
 from collections.abc import Mapping
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
-from core_broker.client.errors import NotAllowed, Rejected, Unreachable
-from core_broker.client.scram import Scram
+from core_broker.client.errors import NotAllowed, Rejected, Unreachable, Untrusted
 from core_broker.client.settings import ClientSettings
+from core_broker.client.tls import client_context, explain_failure, speaks_tls
+from core_broker.errors import ErrorCode
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from core_broker.protocol.primitives import DecodeError
+from core_broker.protocol.scram_client import Scram, ScramError
 
 R = TypeVar("R", bound=Message)
 _RESPONSE_BYTES_MAX = 64 * 1024 * 1024
-_SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+SUPPORTED_MECHANISMS: Final = ("PLAIN", *_SCRAM_HASHES)
+"""SASL mechanisms of our own connections; the library knows more."""
 
 
 class Connection:
@@ -40,12 +44,12 @@ class Connection:
         try:
             self._socket = socket.create_connection(self._address, timeout=self._settings.timeout_seconds)
             if protocol.endswith("SSL"):
-                self._socket = _tls(self._properties).wrap_socket(self._socket, server_hostname=self._address[0])
+                self._socket = self._encrypt(self._socket)
             if protocol.startswith("SASL") and self._authenticates:
                 self._authenticate()
         except OSError as error:
             self.close()
-            raise Unreachable(f"{self._name}: {error}") from error
+            raise self._failure(error) from error
         except BaseException:
             self.close()
             raise
@@ -73,10 +77,10 @@ class Connection:
             self._socket.sendall(struct.pack(">i", len(frame)) + frame)
             (length,) = struct.unpack(">i", self._receive_exactly(4))
             if not 4 <= length <= _RESPONSE_BYTES_MAX:
-                raise Rejected(f"{self._name} sent a response of {length} bytes")
+                raise speaks_tls(length, self._name) or Rejected(f"{self._name} sent a response of {length} bytes")
             body = self._receive_exactly(length)
         except OSError as error:
-            raise Unreachable(f"{self._name}: {error}") from error
+            raise self._failure(error) from error
         try:
             # The response to ApiVersions never has tags in its header, so that every client can read it (KIP-511).
             has_tags = version >= request.FLEXIBLE_SINCE and request.API_KEY != ApiVersionsRequest.API_KEY
@@ -109,38 +113,58 @@ class Connection:
             parts += part
         return bytes(parts)
 
+    def _encrypt(self, plain: socket.socket) -> ssl.SSLSocket:
+        try:
+            return client_context(self._properties).wrap_socket(plain, server_hostname=self._address[0])
+        except (ConnectionError, ssl.SSLEOFError) as error:
+            text = "the broker ended the connection during the TLS handshake: does this listener speak TLS?"
+            raise Untrusted(f"{self._name}: {text}") from error
+
+    def _failure(self, error: OSError) -> Unreachable:
+        return explain_failure(error, self._name) or Unreachable(f"{self._name}: {error}")
+
     # --- authentication ---
 
     def _authenticate(self) -> None:
-        mechanism = self._properties.get("sasl.mechanism", self._properties.get("sasl.mechanisms", "")).upper()
-        if mechanism != "PLAIN" and mechanism not in _SCRAM_HASHES:
+        mechanism = mechanism_of(self._properties)
+        if mechanism not in SUPPORTED_MECHANISMS:
             raise Rejected(f"this request supports the SASL mechanisms PLAIN and SCRAM, not {mechanism}")
-        self._check(self.send(SaslHandshakeRequest(mechanism), 1, SaslHandshakeResponse).error_code)
+        self.choose_mechanism(mechanism)
         user = self._properties.get("sasl.username", "")
         password = self._properties.get("sasl.password", "")
         if mechanism == "PLAIN":
             self._prove(f"\0{user}\0{password}".encode())
             return
         scram = Scram(_SCRAM_HASHES[mechanism], user, password)
-        scram.check_end(self._prove(scram.proof(self._prove(scram.first()))))
+        try:
+            scram.check_end(self._prove(scram.proof(self._prove(scram.first()))))
+        except ScramError as error:
+            raise NotAllowed(f"{self._name}: {error}") from error
+
+    def choose_mechanism(self, mechanism: str) -> None:
+        """Begin a login; raises NotAllowed if the listener does not have the mechanism."""
+        response = self.send(SaslHandshakeRequest(mechanism), 1, SaslHandshakeResponse)
+        match response.error_code:
+            case 0:
+                return
+            case ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+                there = f"; it has {', '.join(sorted(response.mechanisms))}" if response.mechanisms else ""
+                text = f"does not have the SASL mechanism {mechanism}{there}"
+            case ErrorCode.ILLEGAL_SASL_STATE:
+                text = "has no login at this listener: use another port, or security.protocol PLAINTEXT or SSL"
+            case _:
+                text = f"refused to authenticate this user (error {response.error_code})"
+        raise NotAllowed(f"{self._name} {text}", code=response.error_code)
 
     def _prove(self, proof: bytes) -> bytes:
         response = self.send(SaslAuthenticateRequest(proof), 0, SaslAuthenticateResponse)
-        self._check(response.error_code)
+        if response.error_code:
+            user = self._properties.get("sasl.username", "")
+            text = f"refused to authenticate this user: the name {user} or its password is wrong"
+            raise NotAllowed(f"{self._name} {text}", code=response.error_code)
         return response.auth_bytes
 
-    def _check(self, code: int) -> None:
-        if code:
-            raise NotAllowed(f"{self._name} refused to authenticate this user", code=code)
 
-
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
-    if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
-        context.check_hostname = False
-    if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if certificate := properties.get("ssl.certificate.location"):
-        key = properties.get("ssl.key.location")
-        context.load_cert_chain(certificate, keyfile=key, password=properties.get("ssl.key.password"))
-    return context
+def mechanism_of(properties: Mapping[str, str]) -> str:
+    """The SASL mechanism that a client uses."""
+    return properties.get("sasl.mechanism", properties.get("sasl.mechanisms", "GSSAPI")).upper()

@@ -31,6 +31,7 @@ class Consumer:
 
     def __init__(self, settings: ClientSettings, *, group_id: str | None = None, from_beginning: bool = True) -> None:
         self._timeout = settings.timeout_seconds
+        self._is_in_group = group_id is not None
         self.ended: set[TopicPartition] = set()
         """Partitions whose end was reached since they were last read from."""
         defaults: Configuration = {
@@ -81,9 +82,13 @@ class Consumer:
                 self.ended.discard(place)
             elif error.code() == KafkaError._PARTITION_EOF:
                 self.ended.add(place)
-            elif not is_passing(error):
+            elif not (is_passing(error) or self._is_about_no_group(error)):
                 raise from_kafka(error)
         return [incoming(message) for message in messages if message.error() is None]
+
+    def _is_about_no_group(self, error: KafkaError) -> bool:
+        """Whether a reader without a group is refused one: the library asks for it whether it is needed or not."""
+        return not self._is_in_group and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
 
     def assigned(self) -> list[TopicPartition]:
         """The partitions being read, assigned explicitly or by the group."""

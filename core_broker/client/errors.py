@@ -2,6 +2,7 @@
 
 ClientError
 ├── Unreachable       no broker responded in time: check the address, try again later
+│   └── Untrusted     client and broker do not agree on TLS: check security.protocol and certificates
 ├── NotFound          the topic, partition or group does not exist
 ├── AlreadyExists     what should be created exists already
 ├── NotAllowed        the cluster refuses this user
@@ -84,6 +85,10 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):
     """No broker responded in time."""
+
+
+class Untrusted(Unreachable):
+    """Client and broker do not agree on TLS, or on who is at the other end."""
 
 
 class NotFound(ClientError):

@@ -1,12 +1,14 @@
 """Translates properties of the Java Kafka clients to librdkafka's.
 
 Users write configurations for the Java clients. Properties with another name in librdkafka are renamed, those without
-a meaning there are dropped, and those that cannot work (Java key stores) are refused with advice.
+a meaning there are dropped, and those that cannot work (JKS stores, delegation tokens) are refused with advice.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
+
+from core_broker.client.key_stores import StoreKind, UnreadableStore, kind_of, read_certificates
 
 _RENAMED: Final[Mapping[str, str]] = {
     "compression.gzip.level": "compression.level",
@@ -26,14 +28,21 @@ _WITHOUT_MEANING: Final = re.compile(
     r"auto\.include\.jmx\.reporter|bootstrap\.controllers|buffer\.memory|confluent\..*|default\.api\.timeout\.ms"
     r"|exclude\.internal\.topics|interceptor\.classes|key\.(de)?serializer|max\.block\.ms|max\.poll\.records"
     r"|metadata\.max\.idle\.ms|metadata\.recovery\..*|metric\.reporters|metrics\..*|partitioner\..*"
-    r"|sasl\.(client|login)\..*|sasl\.kerberos\.(kinit\.cmd|ticket\..*)|security\.providers|ssl\.enabled\.protocols"
-    r"|ssl\.engine\.factory\.class|ssl\.keymanager\.algorithm|ssl\.protocol|ssl\.provider"
+    r"|sasl\.(client|login)\.(?!callback\.handler\.class).*|sasl\.kerberos\.(kinit\.cmd|ticket\..*)"
+    r"|security\.providers|ssl\.enabled\.protocols|ssl\.engine\.factory\.class|ssl\.keymanager\.algorithm|ssl\.protocol|ssl\.provider"
     r"|ssl\.secure\.random\.implementation|ssl\.trustmanager\.algorithm|telemetry\..*"
     r"|throw\.on\.fetch\.stable\.offset\.unsupported|value\.(de)?serializer"
 )
-_STORES: Final = ("ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type")
+_KEY_FILE: Final = "ssl.keystore.location"
+_STORES: Final = (_KEY_FILE, "ssl.keystore.password", "ssl.keystore.type")
 _TRUST: Final = ("ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type")
-_NO_JKS: Final = "Java key stores cannot be read: use PEM files, with ssl.truststore.type=PEM or ssl.keystore.type=PEM"
+_NO_JKS: Final = (
+    'Java key stores cannot be read: convert it with "keytool -importkeystore -srckeystore {location}'
+    ' -destkeystore {location}.p12 -deststoretype PKCS12" and set {family}.type=PKCS12, or use PEM files'
+    " and {family}.type=PEM"
+)
+_JAVA_CIPHER: Final = re.compile(r"TLS_\w+_WITH_\w+")
+_OAUTH_HANDLER: Final = re.compile(r"(.*\.)?OAuthBearerLoginCallbackHandler")
 _LOGIN: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|([^\s;]+))')
 _ASSIGNORS: Final[Mapping[str, str]] = {
     "CooperativeStickyAssignor": "cooperative-sticky",
@@ -72,32 +81,69 @@ class _Property(NamedTuple):
 
 def _login(given: _Property) -> dict[str, str]:
     """User and password of `...LoginModule required username="u" password="p";`."""
+    found = {match[1]: match[2] or match[3] or match[4] or "" for match in _LOGIN.finditer(given.value)}
+    found = {name: re.sub(r"\\(.)", r"\1", value) for name, value in found.items()}
+    if "OAuthBearer" in given.value and "clientId" in found:
+        return _client_credentials(found)
     if "OAuthBearer" in given.value or "Krb5" in given.value:
         raise PropertyRefused(
             given.key, "only PLAIN and SCRAM logins are supported; set librdkafka's sasl.* properties instead"
         )
-    found = {match[1]: match[2] or match[3] or match[4] or "" for match in _LOGIN.finditer(given.value)}
+    if found.get("tokenauth", "").lower() == "true":
+        raise PropertyRefused(
+            given.key, "logins with delegation tokens (tokenauth) are not supported: log in as the owner of the token"
+        )
     if "username" not in found or "password" not in found:
         raise PropertyRefused(given.key, "must name username and password, as in ...LoginModule required username=...")
-    return {f"sasl.{part}": re.sub(r"\\(.)", r"\1", found[part]) for part in ("username", "password")}
+    return {f"sasl.{part}": found[part] for part in ("username", "password")}
 
 
-def _key_store(given: _Property) -> dict[str, str]:
-    kind = given.all.get("ssl.keystore.type", "JKS").upper()
-    if kind == "JKS":
-        raise PropertyRefused(given.key, _NO_JKS)
-    if given.key == "ssl.keystore.type":
-        return {}
-    if kind == "PEM":
-        location = given.value if given.key == "ssl.keystore.location" else None
-        return {"ssl.certificate.location": location, "ssl.key.location": location} if location else {}
+def _client_credentials(found: Mapping[str, str]) -> dict[str, str]:
+    """What OAUTHBEARER gets its tokens with (OIDC's client credentials)."""
+    names = {"clientId": "client.id", "clientSecret": "client.secret", "scope": "scope"}
+    ours = {f"sasl.oauthbearer.{ours}": found[java] for java, ours in names.items() if java in found}
+    return {"sasl.oauthbearer.method": "oidc", **ours}
+
+
+def _callback_handler(given: _Property) -> dict[str, str]:
+    if _OAUTH_HANDLER.fullmatch(given.value.strip()):
+        return {}  # what fetches tokens by client id and secret, as librdkafka does
+    raise PropertyRefused(
+        given.key, "classes of Java cannot run here: remove it, and set librdkafka's sasl.* properties"
+    )
+
+
+def _cipher_suites(given: _Property) -> dict[str, str]:
+    if _JAVA_CIPHER.search(given.value):
+        raise PropertyRefused(given.key, "must have OpenSSL's names, such as ECDHE-RSA-AES128-GCM-SHA256")
     return {given.key: given.value}
 
 
+def _key_store(given: _Property) -> dict[str, str]:
+    location = given.all.get("ssl.keystore.location", "")
+    kind = kind_of(location, given.all.get("ssl.keystore.type", ""))
+    if kind is StoreKind.JKS:
+        raise PropertyRefused(given.key, _NO_JKS.format(location=location, family="ssl.keystore"))
+    if given.key == "ssl.keystore.type":
+        return {}
+    if kind is StoreKind.PKCS12:
+        return {given.key: given.value}
+    return {"ssl.certificate.location": location, "ssl.key.location": location} if given.key == _KEY_FILE else {}
+
+
 def _trust_store(given: _Property) -> dict[str, str]:
-    if given.all.get("ssl.truststore.type", "JKS").upper() != "PEM":
-        raise PropertyRefused(given.key, _NO_JKS)
-    return {"ssl.ca.location": given.value} if given.key == "ssl.truststore.location" else {}
+    location = given.all.get("ssl.truststore.location", "")
+    kind = kind_of(location, given.all.get("ssl.truststore.type", ""))
+    if kind is StoreKind.JKS:
+        raise PropertyRefused(given.key, _NO_JKS.format(location=location, family="ssl.truststore"))
+    if given.key != "ssl.truststore.location":
+        return {}
+    if kind is StoreKind.PEM:
+        return {"ssl.ca.location": location}
+    try:
+        return {"ssl.ca.pem": read_certificates(location, given.all.get("ssl.truststore.password", ""))}
+    except UnreadableStore as error:
+        raise PropertyRefused(given.key, f"{error}; or use PEM files, with ssl.truststore.type=PEM") from None
 
 
 def _assignors(given: _Property) -> dict[str, str]:
@@ -121,6 +167,8 @@ _RULES: Final[Mapping[str, Callable[[_Property], dict[str, str]]]] = {
     "auto.offset.reset": _offset_reset,
     "partition.assignment.strategy": _assignors,
     "sasl.jaas.config": _login,
+    "sasl.login.callback.handler.class": _callback_handler,
+    "ssl.cipher.suites": _cipher_suites,
     "ssl.endpoint.identification.algorithm": _host_check,
     **dict.fromkeys(_STORES, _key_store),
     **dict.fromkeys(_TRUST, _trust_store),

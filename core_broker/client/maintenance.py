@@ -53,7 +53,7 @@ class Maintenance:
         Clusters older than Kafka 4.0 do not list fenced brokers.
         """
         request = describe_cluster.DescribeClusterRequest(include_fenced_brokers=True)
-        response = self._send(request, (2, 1), describe_cluster.DescribeClusterResponse)
+        response = self.send(request, (2, 1), describe_cluster.DescribeClusterResponse)
         _raise_error(response.error_code, response.error_message)
         return tuple(
             Broker(id=item.broker_id, host=item.host, port=item.port, rack=item.rack, is_fenced=item.is_fenced)
@@ -64,7 +64,7 @@ class Maintenance:
         """The voters and observers of the metadata log; only clusters without ZooKeeper have them."""
         topic = describe_quorum.TopicData(_METADATA_TOPIC, [describe_quorum.PartitionData(0)])
         request = describe_quorum.DescribeQuorumRequest([topic])
-        response = self._send(request, (2, 1), describe_quorum.DescribeQuorumResponse)
+        response = self.send(request, (2, 1), describe_quorum.DescribeQuorumResponse)
         _raise_error(response.error_code, response.error_message)
         (partition,) = response.topics[0].partitions
         _raise_error(partition.error_code, partition.error_message)
@@ -114,7 +114,7 @@ class Maintenance:
     def reassignments(self) -> list[Reassignment]:
         """Every partition with a reassignment in progress, by topic and number."""
         request = ListPartitionReassignmentsRequest(timeout_ms=self._settings.timeout_ms, topics=None)
-        response = self._send(request, (0,), ListPartitionReassignmentsResponse)
+        response = self.send(request, (0,), ListPartitionReassignmentsResponse)
         _raise_error(response.error_code, response.error_message)
         moving = [
             Reassignment(
@@ -139,7 +139,7 @@ class Maintenance:
             timeout_ms=self._settings.timeout_ms,
             topics=[reassignments.ReassignableTopic(name, partitions) for name, partitions in topics.items()],
         )
-        response = self._send(request, (0,), reassignments.AlterPartitionReassignmentsResponse)
+        response = self.send(request, (0,), reassignments.AlterPartitionReassignmentsResponse)
         _raise_error(response.error_code, response.error_message)
         return {
             (topic.name, item.partition_index): _error(item.error_code, item.error_message)
@@ -163,7 +163,7 @@ class Maintenance:
             topic_partitions=None if partitions is None else wanted,
             timeout_ms=self._settings.timeout_ms,
         )
-        response = self._send(request, (2,), elect_leaders.ElectLeadersResponse)
+        response = self.send(request, (2,), elect_leaders.ElectLeadersResponse)
         _raise_error(response.error_code, None)
         return {
             (found.topic, item.partition_id): _error(item.error_code, item.error_message)
@@ -174,7 +174,7 @@ class Maintenance:
 
     def unregister_broker(self, broker_id: int) -> None:
         """Remove a broker that will not return from the metadata."""
-        response = self._send(UnregisterBrokerRequest(broker_id), (0,), UnregisterBrokerResponse)
+        response = self.send(UnregisterBrokerRequest(broker_id), (0,), UnregisterBrokerResponse)
         _raise_error(response.error_code, response.error_message)
 
     def add_voter(self, voter_id: int, directory_id: str, *, listener: str, host: str, port: int) -> None:
@@ -186,16 +186,16 @@ class Maintenance:
             voter_directory_id=urlsafe_b64decode(directory_id + "=="),
             listeners=[add_raft_voter.Listener(listener, host, port)],
         )
-        response = self._send(request, (0,), add_raft_voter.AddRaftVoterResponse)
+        response = self.send(request, (0,), add_raft_voter.AddRaftVoterResponse)
         _raise_error(response.error_code, response.error_message)
 
     def remove_voter(self, voter_id: int, directory_id: str) -> None:
         """Let a node no longer vote in the quorum."""
         request = RemoveRaftVoterRequest(None, voter_id, urlsafe_b64decode(directory_id + "=="))
-        response = self._send(request, (0,), RemoveRaftVoterResponse)
+        response = self.send(request, (0,), RemoveRaftVoterResponse)
         _raise_error(response.error_code, response.error_message)
 
-    def _send(self, request: Message, versions: Sequence[int], response: type[R]) -> R:
+    def send(self, request: Message, versions: Sequence[int], response: type[R]) -> R:
         """The answer of the first broker that responds, the controller first.
 
         Older versions are tried after newer ones: a broker closes the connection of a version that it does not know.

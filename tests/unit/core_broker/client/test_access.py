@@ -4,18 +4,8 @@ from itertools import product
 import pytest
 from confluent_kafka.admin import AclBinding, AclBindingFilter
 
-from core_broker.client.access import (
-    Access,
-    Acl,
-    AclFilter,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-    from_library_binding,
-    to_library_binding,
-    to_library_filter,
-)
+from core_broker.client.access import Access, from_library_binding, to_library_binding, to_library_filter
+from core_broker.client.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from core_broker.client.admin import Admin
 from core_broker.client.errors import NotAllowed, Rejected, Unreachable
 from core_broker.client.settings import ClientSettings
@@ -41,6 +31,8 @@ WIRE_OPERATIONS = {
 }
 WIRE_PERMISSIONS = {"ANY": 1, "DENY": 2, "ALLOW": 3}
 
+NOT_THERE = (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS, Operation.TWO_PHASE_COMMIT)
+"""What the library does not know."""
 RULES = [
     Acl(
         resource_type=resource_type,
@@ -54,7 +46,7 @@ RULES = [
     for resource_type, pattern_type, operation, permission in product(
         (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER, ResourceType.TRANSACTIONAL_ID),
         (PatternType.LITERAL, PatternType.PREFIXED),
-        (operation for operation in Operation if operation not in (Operation.ANY, Operation.UNKNOWN)),
+        (operation for operation in Operation if operation not in (Operation.ANY, Operation.UNKNOWN, *NOT_THERE)),
         (Permission.ALLOW, Permission.DENY),
     )
 ]
@@ -114,6 +106,9 @@ def test_names_of_a_filter_are_kept_and_absent_ones_match_all() -> None:
 def test_delegation_tokens_are_refused() -> None:
     with pytest.raises(Rejected, match="delegation tokens"):
         to_library_filter(AclFilter(resource_type=ResourceType.DELEGATION_TOKEN))
+    for operation in NOT_THERE:
+        with pytest.raises(Rejected, match=operation):
+            to_library_filter(AclFilter(operation=operation))
 
 
 @pytest.mark.parametrize("wanted", [AclFilter(resource_name="a\0b"), AclFilter(principal="a\0b"), AclFilter(host="\0")])
