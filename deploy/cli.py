@@ -57,7 +57,21 @@ def application() -> "typer.Typer":
 
     import typer
 
-    from deploy.commands import completion, dlq, doctor, down, group, logs, quickstart, services, status, up
+    from deploy.commands import (
+        completion,
+        dlq,
+        doctor,
+        down,
+        group,
+        logs,
+        quickstart,
+        quota,
+        services,
+        status,
+        up,
+        user,
+    )
+    from deploy.commands.acl import rules
     from deploy.commands.cluster import describe
     from deploy.commands.connector import connectors
     from deploy.commands.schema import schemas
@@ -112,6 +126,9 @@ def application() -> "typer.Typer":
         "dlq": dlq.app,
         "spark": sql.app,
         "cluster": describe.app,
+        "user": user.app,
+        "acl": rules.app,
+        "quota": quota.app,
     }.items():
         app.add_typer(tool, name=name, rich_help_panel="Tools")
     return app

@@ -79,6 +79,7 @@ CONNECT: Final = Service(
 STACK: Final = (BROKER, REGISTRY, REST_PROXY, CONNECT)
 """In the order in which they start; they stop in reverse."""
 BY_NAME: Final = {service.name: service for service in STACK}
+DEFAULT_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
 BROKERS_MAX: Final = 9
 """Brokers of a cluster on one machine."""
 SPARK_CONNECT_PORT: Final = 15002

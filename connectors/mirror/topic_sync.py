@@ -7,7 +7,7 @@ from typing import Final
 
 from connectors.mirror.policy import Policy
 from connectors.mirror.selection import Names, Selection
-from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from core_broker.client.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from core_broker.client.admin import Admin
 from core_broker.client.errors import AlreadyExists, NotFound, Rejected
 from core_broker.client.models import Config

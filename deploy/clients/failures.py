@@ -1,5 +1,8 @@
 """What a user reads when a call fails: what happened, in one line, and what to do next; commands in backticks."""
 
+from collections.abc import Iterable
+from typing import Final
+
 from core_broker.client.errors import (
     AlreadyExists,
     ClientError,
@@ -8,11 +11,17 @@ from core_broker.client.errors import (
     Rejected,
     Retriable,
     Unreachable,
+    Untrusted,
 )
 from core_broker.errors import ErrorCode
 from deploy.clients import connect as connect_errors
 from schema_registry.client import errors as registry_errors
 from streams.errors import EngineError, EngineUnavailable, JavaMissing, StreamsError
+
+_CREDENTIALS: Final = (
+    "security.protocol, user, password and certificates belong into a file:  `--client-config client.properties`"
+    " (or set CAUDAL_CLIENT_CONFIG)"
+)
 
 
 def explain(
@@ -30,8 +39,15 @@ def explain(
             return _explain_registry_error(error)
 
 
+def refusal_among(outcomes: Iterable[ClientError | None]) -> NotAllowed | None:
+    """The first outcome that says that this user may not do it."""
+    return next((error for error in outcomes if isinstance(error, NotAllowed)), None)
+
+
 def _explain_cluster_error(error: ClientError) -> tuple[str, list[str]]:
     match error:
+        case Untrusted():
+            return f"No secure connection: {error}", [_CREDENTIALS]
         case Unreachable():
             return f"No answer from the cluster: {error}", [
                 "start a broker here:  `caudal broker`",
@@ -43,7 +59,7 @@ def _explain_cluster_error(error: ClientError) -> tuple[str, list[str]]:
         case AlreadyExists():
             return str(error), ["look at it:  `caudal topic describe NAME`, or add `--if-not-exists`"]
         case NotAllowed():
-            return str(error), ["give credentials:  `-X sasl.username=... -X sasl.password=...`"]
+            return str(error), [_CREDENTIALS, "see who may do what:  `caudal acl list`"]
         case Retriable():
             return str(error), ["it is temporary: try again in a moment"]
         case Rejected() if error.code == ErrorCode.INVALID_RECORD:

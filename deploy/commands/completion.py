@@ -162,6 +162,22 @@ def groups(given: Mapping[str, Any], seconds: float) -> list[str]:
 
 
 @completer
+def users(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Users of the cluster that have a password."""
+    return [user.name for user in _admin(given, seconds).security.users()]
+
+
+@completer
+def principals(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Principals with rules, and users with a password."""
+    from core_broker.client.acls import AclFilter
+
+    security = _admin(given, seconds).security
+    named = {acl.principal for acl in security.acls(AclFilter())}
+    return sorted(named | {f"User:{user.name}" for user in security.users()})
+
+
+@completer
 def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry."""
     from deploy.clients.connections import registry_client
@@ -227,6 +243,15 @@ def settings(context: typer.Context, incomplete: str) -> list[str]:
     command = context.info_name or ""
     chosen = settings_type(command) if command in SERVICES else SparkSettings
     return [] if "=" in incomplete else [f"{key}=" for key in _keys(chosen)]
+
+
+def operations(incomplete: str) -> list[str]:
+    """Operations of rules, after those that are typed already."""
+    from core_broker.client.acls import Operation
+    from deploy.views.acls import spoken
+
+    typed = incomplete[: incomplete.rfind(",") + 1]
+    return [typed + spoken(operation) for operation in list(Operation)[2:]]
 
 
 def levels() -> list[tuple[str, str]]:

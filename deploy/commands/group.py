@@ -146,13 +146,15 @@ def delete(
     yes: YesOption = False,
 ) -> None:
     """Delete groups with their committed offsets; they must have no running members."""
+    from deploy.clients.failures import refusal_among
+
     if not yes:
         typer.confirm(f"Delete {', '.join(group_ids)} with all committed offsets?", abort=True, err=True)
     client = cluster.admin()
     with waiting("deleting"):
         outcome = client.delete_groups(group_ids)
     if not report_deleted("group", outcome, ["stop its consumers first"]):
-        raise typer.Exit(1)
+        raise refusal_among(outcome.values()) or typer.Exit(1)
 
 
 def _by_topic(partitions: "tuple[TopicPartition, ...]") -> str:

@@ -1,12 +1,13 @@
 """Options that many commands share: which cluster, registry, worker or platform, and the format of the output.
 
-A command takes the options of a connection as one parameter, such as `cluster: ClusterOptions`: `Commands` replaces it
-by the fields of that class, each of which is an option.
+A command takes such options as one parameter, for example `cluster: ClusterOptions`: `Commands` replaces it by the
+fields of that class, each of which is an option.
 """
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing_extensions import override
 
 from deploy.commands import completion
 from deploy.launcher.request import DATA_VARIABLE
-from deploy.stack import BROKER, CONNECT, REGISTRY
+from deploy.stack import CONNECT, DEFAULT_BOOTSTRAP, REGISTRY
+from deploy.terminal.output import failure
 
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from schema_registry.client.registry_client import RegistryClient
 
 F = TypeVar("F", bound=Callable[..., None])
-
-DEFAULT_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
 
 
 class Output(StrEnum):
@@ -58,12 +58,16 @@ ConnectorArgument = Annotated[
 ]
 
 
-class ConnectionOptions:
+class OptionGroup:
     """Base of the classes whose fields are options."""
 
 
+class ConnectionOptions(OptionGroup):
+    """What a command talks to."""
+
+
 class Commands(typer.Typer):
-    """A group of commands that may take `ConnectionOptions`."""
+    """A group of commands that may take groups of options."""
 
     @override
     def command(self, *args: Any, **kwargs: Any) -> Callable[[F], F]:
@@ -71,7 +75,8 @@ class Commands(typer.Typer):
         register = super().command(*args, **kwargs)
 
         def decorate(command: F) -> F:
-            register(_expand_options(command))
+            name = kwargs.get("name") or command.__name__
+            register(_expand_options(command, name=f"{command.__module__.split('.')[2]} {name}"))
             return command
 
         return decorate
@@ -82,32 +87,37 @@ class Commands(typer.Typer):
         register = super().callback(*args, **kwargs)
 
         def decorate(command: F) -> F:
-            register(_expand_options(command))
+            register(_expand_options(command, name=command.__module__.split(".")[2]))
             return command
 
         return decorate
 
 
-def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of its `ConnectionOptions` as parameters, after its own, for typer to inspect."""
+def _expand_options(command: Callable[..., None], *, name: str) -> Callable[..., None]:
+    """The command with the fields of its groups of options as parameters, after its own, for typer to inspect."""
     parameters = dict(inspect.signature(command).parameters)
-    found = [
-        item
+    groups = {
+        item.name: item.annotation
         for item in parameters.values()
-        if isinstance(item.annotation, type) and issubclass(item.annotation, ConnectionOptions)
-    ]
-    if not found:
+        if isinstance(item.annotation, type) and issubclass(item.annotation, OptionGroup)
+    }
+    if not groups:
         return command
-    (parameter,) = found
-    del parameters[parameter.name]
-    options = inspect.signature(parameter.annotation).parameters
+    fields = {group: inspect.signature(kind).parameters for group, kind in groups.items()}
+    own = [item for item in parameters.values() if item.name not in groups]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        connection = parameter.annotation(**{name: given.pop(name) for name in options})
-        command(**{parameter.name: connection}, **given)
+        options = {
+            group: groups[group](**{field: given.pop(field) for field in known}) for group, known in fields.items()
+        }
+        with ExitStack() as guards:
+            for group in options.values():
+                if isinstance(group, ClusterOptions):
+                    guards.enter_context(group.guard(name, given))
+            command(**options, **given)
 
-    expanded = [*parameters.values(), *options.values()]
+    expanded = [*own, *(field for known in fields.values() for field in known.values())]
     run.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined] # what `inspect.signature` looks for
     run.__annotations__ = {item.name: item.annotation for item in expanded}
     return run
@@ -118,9 +128,14 @@ def _properties_option(names: str, example: str, panel: str) -> Any:
     return typer.Option("--property", "-X", metavar="KEY=VALUE", help=text, rich_help_panel=panel)
 
 
-def _config_option(panel: str) -> Any:
+def _config_option(panel: str, *, help_: str, variable: str | None = None) -> Any:
     return typer.Option(
-        "--client-config", metavar="FILE", help="Properties file with client properties.", rich_help_panel=panel
+        "--client-config",
+        envvar=variable,
+        metavar="FILE",
+        help=help_,
+        rich_help_panel=panel,
+        show_default=False,
     )
 
 
@@ -145,17 +160,44 @@ class ClusterOptions(ConnectionOptions):
             rich_help_panel="Cluster",
         ),
     ] = DEFAULT_BOOTSTRAP
-    properties: Annotated[list[str] | None, _properties_option("librdkafka's", "security.protocol=SSL", "Cluster")] = (
-        None
-    )
-    client_config: Annotated[Path | None, _config_option("Cluster")] = None
+    properties: Annotated[
+        list[str] | None, _properties_option("Kafka's or librdkafka's", "security.protocol=SSL", "Cluster")
+    ] = None
+    client_config: Annotated[
+        Path | None,
+        _config_option(
+            "Cluster",
+            help_="Properties file of a Kafka client, as Kafka's tools take it: TLS, user, password.",
+            variable="CAUDAL_CLIENT_CONFIG",
+        ),
+    ] = None
     timeout: Annotated[float, timeout_option("Cluster")] = 10.0
 
     def settings(self) -> "ClientSettings":
-        """Settings for a client of the cluster."""
+        """Settings for a client of the cluster; raises ClientError if it refuses our TLS or login."""
+        from core_broker.client.handshake import check_handshake
         from deploy.clients.connections import client_settings
 
-        return client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
+        settings = client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
+        check_handshake(settings)
+        return settings
+
+    @contextmanager
+    def guard(self, command: str, given: Mapping[str, Any]) -> Iterator[None]:
+        """Run a command, such as `topic create`; if a right is missing, say which, and how it is granted."""
+        from core_broker.client.errors import NotAllowed
+        from deploy.clients.connections import client_settings, principal_of
+        from deploy.views.rights import missing_right
+
+        try:
+            yield
+        except NotAllowed as error:
+            if (right := missing_right(command, error.code, given)) is None:
+                raise
+            settings = client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
+            principal = principal_of(settings)
+            failure(f"{principal or 'this user'} is not allowed to {right}", [right.how_to_grant(principal)])
+            raise typer.Exit(1) from None
 
     def admin(self) -> "Admin":
         """An administrative client."""
@@ -194,7 +236,9 @@ class RegistryOptions(ConnectionOptions):
     properties: Annotated[list[str] | None, _properties_option("Confluent's", "ssl.ca.location=ca.pem", "Registry")] = (
         None
     )
-    client_config: Annotated[Path | None, _config_option("Registry")] = None
+    client_config: Annotated[
+        Path | None, _config_option("Registry", help_="Properties file with client properties.")
+    ] = None
     timeout: Annotated[float, timeout_option("Registry")] = 10.0
 
     def client(self) -> "RegistryClient":

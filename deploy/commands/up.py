@@ -9,9 +9,9 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
-from deploy.commands.options import DEFAULT_BOOTSTRAP, DataOption
+from deploy.commands.options import DataOption
 from deploy.launcher.request import DEFAULT_DATA, THIS_MACHINE, Refused, Request
-from deploy.stack import BROKER, BROKERS_MAX, kind_of
+from deploy.stack import BROKER, BROKERS_MAX, DEFAULT_BOOTSTRAP, kind_of
 from deploy.terminal.output import err, examples, failure, out, table
 
 if TYPE_CHECKING:

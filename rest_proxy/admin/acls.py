@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from urllib.parse import urlencode
 
-from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from core_broker.client.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.v3.acls import AclData, CreateAclBody
 from rest_proxy.models.v3.resources import Links, ResourceMetadata

@@ -209,13 +209,15 @@ def delete(
     yes: YesOption = False,
 ) -> None:
     """Delete topics with all their records."""
+    from deploy.clients.failures import refusal_among
+
     if not yes:
         typer.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
     client = cluster.admin()
     with waiting("deleting"):
         outcome = client.delete_topics(names)
     if not report_deleted("topic", outcome):
-        raise typer.Exit(1)
+        raise refusal_among(outcome.values()) or typer.Exit(1)
 
 
 app.add_typer(produce.app)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from core_broker.client.access import Operation, PatternType, Permission, ResourceType
+from core_broker.client.acls import Operation, PatternType, Permission, ResourceType
 from rest_proxy.models.v3.resources import Resource, ResourceCollection
 
 _NAME_MAX = 32_767

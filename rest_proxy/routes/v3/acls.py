@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BeforeValidator
 
-from core_broker.client.access import AclFilter, Operation, PatternType, Permission, ResourceType
+from core_broker.client.acls import AclFilter, Operation, PatternType, Permission, ResourceType
 from core_broker.service.web.limits import BoundedRoute
 from rest_proxy.admin import acls
 from rest_proxy.errors import ProxyError

@@ -50,6 +50,11 @@ def test_configs_of_topics_are_offered(offered: Offered) -> None:
     assert list(offered("caudal topic alter orders --unset cleanup.")) == ["cleanup.policy"]
 
 
+def test_operations_of_rules_are_offered_after_those_that_are_typed(offered: Offered) -> None:
+    assert list(offered("caudal acl allow User:alice descr")) == ["describe", "describe-configs", "describe-tokens"]
+    assert list(offered("caudal acl allow User:alice read,wr")) == ["read,write"]
+
+
 def test_levels_are_offered_with_their_meaning_in_one_line(offered: Offered) -> None:
     found = offered("caudal schema compatibility orders-value BACK")
     assert list(found) == ["BACKWARD", "BACKWARD_TRANSITIVE"]
@@ -76,6 +81,8 @@ def test_help_says_how_to_install_it(capsys: pytest.CaptureFixture[str]) -> None
     [
         "caudal topic describe --bootstrap 127.0.0.1:1 ",
         "caudal group describe --bootstrap 127.0.0.1:1 ",
+        "caudal user delete --bootstrap 127.0.0.1:1 ",
+        "caudal acl list --bootstrap 127.0.0.1:1 ",
         "caudal connector show --connect http://127.0.0.1:1 ",
         "caudal connector show --connect nonsense ",
         "caudal schema show --registry http://127.0.0.1:1 ",

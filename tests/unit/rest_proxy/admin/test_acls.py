@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from core_broker.client.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from rest_proxy.admin import acls
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.v3.acls import CreateAclBody
@@ -20,7 +20,7 @@ RULE = Acl(
 )
 FIELDS = {field: str(getattr(RULE, field)) for field in Acl.__slots__}
 FITTING: dict[str, Sequence[str]] = {
-    "resource_type": ["TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN"],
+    "resource_type": ["TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"],
     "pattern_type": ["LITERAL", "PREFIXED"],
     "operation": sorted({*Operation} - {"ANY", "UNKNOWN"}),
     "permission": ["ALLOW", "DENY"],

@@ -1,0 +1,1 @@
+"""`caudal acl`: who may do what."""

@@ -1,0 +1,294 @@
+"""`caudal acl allow|deny|list|remove`: rules about who may do what."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from core_broker.client.acls import Acl, AclFilter, Operation, Permission
+from deploy.commands import completion
+from deploy.commands.acl import check as check_command
+from deploy.commands.acl.resources import ResourceOptions
+from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, YesOption
+from deploy.terminal.output import done, examples, note, print_json, table, waiting
+from deploy.views import acls as view
+from deploy.views.text import plural
+
+if TYPE_CHECKING:
+    from core_broker.client.admin import Admin
+
+app = Commands(no_args_is_help=True, help="Rules about who may do what: allow, deny, list, remove, check.")
+
+PrincipalArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PRINCIPAL",
+        help="Who: User:alice, or * for everyone. Plain alice is User:alice.",
+        show_default=False,
+        autocompletion=completion.principals,
+    ),
+]
+OperationsArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[OPERATION,...]",
+        help="What: read, write, create, delete, alter, describe, describe-configs, alter-configs, all ...",
+        show_default=False,
+        autocompletion=completion.operations,
+    ),
+]
+HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Only from this IP address; * means any.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would change.")]
+ProducerOption = Annotated[
+    bool, typer.Option("--producer", help="All that a producer to these topics needs, with its --transactional-id.")
+]
+ConsumerOption = Annotated[
+    bool, typer.Option("--consumer", help="All that a consumer of these topics in this --group needs.")
+]
+
+
+@app.command(
+    epilog=examples(
+        "caudal acl allow User:alice read,write --topic orders",
+        "caudal acl allow User:alice read --topic shop- --prefixed --host 10.0.0.7",
+        "caudal acl allow User:billing --consumer --topic orders --group billing",
+        "caudal acl allow User:shop --producer --topic orders --transactional-id shop",
+        "caudal acl allow User:operator alter,describe --cluster",
+    )
+)
+def allow(
+    cluster: ClusterOptions,
+    principal: PrincipalArgument,
+    operations: OperationsArgument = None,
+    *,
+    resources: ResourceOptions,
+    producer: ProducerOption = False,
+    consumer: ConsumerOption = False,
+    host: HostOption = view.ANYWHERE,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Allow someone to do something with topics, groups, transactional ids or the cluster."""
+    from deploy.views.access_checks import read_policy
+
+    new = _rules(principal, operations, resources, producer, consumer, host=host, permission=Permission.ALLOW)
+    client = cluster.admin()
+    with waiting("asking the cluster"):
+        existing = client.security.acls(AclFilter())
+        guarded = view.newly_guarded(new, existing)
+        is_open = read_policy(client).allows_everyone if guarded else False
+    if is_open is not False and not dry_run and not yes:
+        lets = "this cluster lets everyone" if is_open else "perhaps this cluster lets everyone"
+        typer.confirm(
+            f"There is no rule for {', '.join(guarded)} yet, and {lets} use what has no rule."
+            " With this rule, all others except super users lose access to it. Go on?",
+            abort=True,
+            err=True,
+        )
+    _add(client, new, existing, dry_run=dry_run, output=output)
+
+
+@app.command(
+    epilog=examples(
+        "caudal acl deny User:alice write --topic orders",
+        "caudal acl deny '*' all --topic secrets --host 10.0.0.7",
+    )
+)
+def deny(
+    cluster: ClusterOptions,
+    principal: PrincipalArgument,
+    operations: OperationsArgument = None,
+    *,
+    resources: ResourceOptions,
+    producer: ProducerOption = False,
+    consumer: ConsumerOption = False,
+    host: HostOption = view.ANYWHERE,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Deny something, whatever other rules allow."""
+    new = _rules(principal, operations, resources, producer, consumer, host=host, permission=Permission.DENY)
+    client = cluster.admin()
+    with waiting("asking the cluster"):
+        existing = client.security.acls(AclFilter())
+    if not dry_run and not yes:
+        listed = "; ".join(map(view.sentence, new))
+        typer.confirm(
+            f"{listed}. No other rule can allow it then, only super users still may. Go on?", abort=True, err=True
+        )
+    _add(client, new, existing, dry_run=dry_run, output=output)
+
+
+@app.command(
+    name="list",
+    epilog=examples(
+        "caudal acl list",
+        "caudal acl list User:alice",
+        "caudal acl list --topic orders      rules of prefixes and of all topics, too",
+    ),
+)
+def list_(
+    cluster: ClusterOptions,
+    principal: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PRINCIPAL]",
+            help="Only rules for this one, by its name.",
+            show_default=False,
+            autocompletion=completion.principals,
+        ),
+    ] = None,
+    *,
+    resources: ResourceOptions,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the rules, or those that apply to a topic, group or user."""
+    wanted = _principal(principal) if principal else None
+    client = cluster.admin()
+    with waiting("asking the cluster"):
+        filters = [view.affecting(resource) for resource in resources.found()] or [AclFilter()]
+        found = [acl for filter_ in filters for acl in client.security.acls(filter_)]
+    found = [acl for acl in dict.fromkeys(found) if wanted in (None, acl.principal)]
+    if output is Output.JSON:
+        print_json(found)
+    elif found:
+        _print(found)
+    else:
+        note("no rules; add one:  caudal acl allow User:NAME read --topic TOPIC")
+
+
+@app.command(
+    epilog=examples(
+        "caudal acl remove User:alice write --topic orders",
+        "caudal acl remove User:alice --dry-run      all rules for alice",
+        "caudal acl remove --topic orders            all rules of the topic",
+    )
+)
+def remove(
+    cluster: ClusterOptions,
+    principal: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PRINCIPAL]",
+            help="Only rules for this one.",
+            show_default=False,
+            autocompletion=completion.principals,
+        ),
+    ] = None,
+    operations: OperationsArgument = None,
+    *,
+    resources: ResourceOptions,
+    permission: Annotated[
+        Permission | None,
+        typer.Option(
+            "--permission", metavar="allow|deny", parser=lambda text: Permission(text.upper()), help="Only such rules."
+        ),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Only rules for this host.", show_default=False)
+    ] = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Remove rules: those that have all that is named here, exactly."""
+    named = resources.found()
+    if principal is None and not named:
+        raise typer.BadParameter("say which rules: a principal, or a resource such as --topic NAME")
+    wanted = _principal(principal) if principal else None
+    client = cluster.admin()
+    with waiting("asking the cluster"):
+        chosen = [
+            acl
+            for acl in client.security.acls(AclFilter())
+            if view.selects(
+                acl,
+                principal=wanted,
+                operations=_operations(operations) if operations else (),
+                resources=named,
+                host=host,
+                permission=permission,
+            )
+        ]
+    if chosen and not dry_run:
+        if not yes:
+            _print(chosen, to_stderr=True)
+            typer.confirm(f"Remove {plural(len(chosen), 'rule')}?", abort=True, err=True)
+        with waiting("removing"):
+            client.security.delete_acls(chosen)
+    if output is Output.JSON:
+        print_json(chosen)
+    elif dry_run and chosen:
+        _print(chosen)
+    if dry_run:
+        note("nothing was removed (--dry-run)")
+    elif chosen:
+        done(f"{plural(len(chosen), 'rule')} removed")
+    else:
+        note("there are no such rules; see all:  caudal acl list")
+
+
+def _rules(
+    principal: str,
+    operations: str | None,
+    resources: ResourceOptions,
+    producer: bool,
+    consumer: bool,
+    *,
+    host: str,
+    permission: Permission,
+) -> list[Acl]:
+    who, about = _principal(principal), resources.found()
+    if not about:
+        raise typer.BadParameter("say what it is about: --topic, --group, --transactional-id, --cluster ...")
+    if not (operations or producer or consumer):
+        raise typer.BadParameter("say which operations, such as read,write; or --producer or --consumer")
+    try:
+        found = view.rules(who, _operations(operations), about, host=host, permission=permission) if operations else []
+        found += view.producer_rules(who, about, host=host, permission=permission) if producer else []
+        found += view.consumer_rules(who, about, host=host, permission=permission) if consumer else []
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return list(dict.fromkeys(found))
+
+
+def _principal(text: str) -> str:
+    try:
+        return view.EVERYONE if text == "*" else view.parse_principal(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _operations(text: str) -> tuple[Operation, ...]:
+    try:
+        return view.parse_operations(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _add(client: "Admin", new: Sequence[Acl], existing: Sequence[Acl], *, dry_run: bool, output: Output) -> None:
+    if not dry_run:
+        with waiting("changing rules"):
+            client.security.create_acls(new)
+    if output is Output.JSON:
+        print_json(new)
+        return
+    for acl in new:
+        known = " [dim](as before)[/]" if acl in existing else ""
+        (note if dry_run else done)(f"{escape(view.sentence(acl))}{known}")
+    if dry_run:
+        note("nothing was changed (--dry-run)")
+
+
+def _print(found: Sequence[Acl], *, to_stderr: bool = False) -> None:
+    if to_stderr:
+        for acl in found:
+            note(escape(view.sentence(acl)))
+        return
+    table("", ["Resource", "Principal", "Permission", "Operations", "Host"], view.lines(found))
+
+
+app.add_typer(check_command.app)
