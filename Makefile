@@ -139,6 +139,7 @@ wheel: setup ## Build dist/caudal-*.whl, to be installed without a checkout
 
 docs: setup ## Rewrite the generated documentation
 	$(BIN)/python -m deploy.settings_docs
+	$(BIN)/python -m core_broker.handlers.access_page
 
 format: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks import (
+    authorization,
     cluster,
     connect,
     machine,
@@ -24,6 +25,7 @@ from tests.benchmarks import (
     scale,
     spark,
     throughput,
+    tls,
     typed_data,
 )
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
@@ -51,6 +53,8 @@ def _broker(directory: Path, sizes: Sizes) -> Iterator[Row]:
 
 PARTS = {
     "broker": _broker,
+    "authorization": authorization.authorization,
+    "tls": tls.tls,
     "cluster": cluster.cluster,
     "registry": registry.registry,
     "typed-data": typed_data.typed_data,

@@ -1,6 +1,7 @@
 """A client that costs next to nothing: requests are encoded once, answers are counted and thrown away."""
 
 import socket
+import ssl
 import struct
 from collections.abc import Iterator
 from typing import Final, Self
@@ -17,10 +18,12 @@ FETCH_VERSION: Final = 11
 class RawClient:
     """One connection that keeps a number of requests in flight."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, context: ssl.SSLContext | None = None) -> None:
         host, _, port = bootstrap.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_hostname=host)
         self.bytes_received = 0
         self._buffer = bytearray(4 << 20)
         self._head = b""

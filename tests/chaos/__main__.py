@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [--minutes M] [--faults N] [--kinds a,b] [--mixed KIND] [--seed S]`: faults and a verdict."""
+"""`python -m tests.chaos [--minutes M] [--faults N] [--kinds a,b] [--mixed KIND] [--secure]`: faults and a verdict."""
 
 import argparse
 import random
@@ -34,6 +34,7 @@ def main() -> int:
         choices=[NAMESPACES, PROXIES],
         help="what connections are cut by: namespaces of the kernel, where they can be had, or proxies",
     )
+    parser.add_argument("--secure", action="store_true", help="TLS and SASL between all parties, and an authorizer")
     parser.add_argument("--seed", type=int, default=random.randrange(_SEEDS))
     parser.add_argument("--directory", type=Path, default=Path("chaos"), help="for all files; emptied first")
     arguments = parser.parse_args()
@@ -41,6 +42,8 @@ def main() -> int:
         parser.error("set KAFKA_JARS to a folder with the jars of a Kafka release: `make chaos MIXED=…` fetches them")
     if arguments.mixed and arguments.network == NAMESPACES:
         parser.error("a mixed cluster is cut by proxies: leave --network out")
+    if arguments.mixed and arguments.secure:
+        parser.error("a mixed cluster has no security here: leave --secure out")
     network = arguments.network or (NAMESPACES if not arguments.mixed and can_make_namespaces() else PROXIES)
     plan = Plan(
         directory=arguments.directory.resolve(),
@@ -51,6 +54,7 @@ def main() -> int:
         rate=arguments.rate,
         quorum=arguments.mixed,
         uses_namespaces=network == NAMESPACES,
+        is_secure=arguments.secure,
     )
     print(f"seed {plan.seed}, connections cut by {network}, histories in {plan.directory}", flush=True)
     result = run(plan, lambda line: print(line, flush=True))

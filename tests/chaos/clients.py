@@ -1,9 +1,10 @@
 """The processes in which the clients run."""
 
+import json
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -37,9 +38,9 @@ class ClientFailed(RuntimeError):
 class ClientProcesses:
     """Starts, kills and stops the clients."""
 
-    def __init__(self, directory: Path, bootstrap: str, *, rate: int) -> None:
+    def __init__(self, directory: Path, connection: Mapping[str, str], *, rate: int) -> None:
         self._directory = directory
-        self._bootstrap = bootstrap
+        self._connection = json.dumps(connection)
         self._rate = rate
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._starts: dict[str, int] = {}
@@ -51,7 +52,7 @@ class ClientProcesses:
             clients = [(kind, number + count * _RESTART) for kind, number in GROUPS[name]]
             command = [
                 *(sys.executable, "-m", "tests.chaos.workloads", str(self._directory / f"{name}-{count}.jsonl")),
-                *(self._bootstrap, str(self._rate), *(f"{kind}:{number}" for kind, number in clients)),
+                *(self._connection, str(self._rate), *(f"{kind}:{number}" for kind, number in clients)),
             ]
             with (self._directory / f"{name}.log").open("ab") as log:
                 self._processes[name] = subprocess.Popen(

@@ -13,6 +13,7 @@ from tests.chaos.namespaces import NamespaceNetwork
 from tests.chaos.network import ProxyNetwork
 from tests.chaos.nodes import KAFKA, CaudalGuest, CaudalVoter, ChaosNode, KafkaMember, Network
 from tests.support.cluster import FAST_FAILOVER
+from tests.support.cluster_security import ClusterSecurity
 from tests.support.kafka import stored_cluster_id
 from tests.support.mixed_cluster import GUESTS, VOTERS
 from tests.support.patience import eventually
@@ -59,6 +60,7 @@ class ChaosCluster:
         program: Sequence[str] = ("core_broker",),
         quorum: str | None = None,
         uses_namespaces: bool = False,
+        is_secure: bool = False,
     ) -> None:
         self.members: dict[int, ChaosNode] = {}
         self.is_mixed = quorum is not None
@@ -71,6 +73,7 @@ class ChaosCluster:
             self.network = ProxyNetwork(seed=seed)
             self.network.broker_pids = self._broker_pids
         settings = MIXED_SETTINGS if self.is_mixed else SETTINGS
+        self._security = ClusterSecurity(directory / "security", hosts=self.network.hosts) if is_secure else None
         self.failover_s = int(settings["broker.session.timeout.ms"]) / 1000 + 2
         """How long a partition may go without a write after its leader was killed, the controller or not."""
         for number in VOTERS:
@@ -88,7 +91,9 @@ class ChaosCluster:
                 else KafkaMember(folder, node_id=number, settings=settings, is_voter=False)
             )
         for number, node in self.members.items():
-            node.connect_to(self.network, is_controller=number in VOTERS)
+            if self._security is not None:
+                node.settings.update(self._security.of_node(number))
+            node.connect_to(self.network, is_controller=number in VOTERS, is_secure=is_secure)
         self._voters = [self.members[number] for number in VOTERS]
         self._admin: AdminClient | None = None
 
@@ -138,7 +143,7 @@ class ChaosCluster:
                 node.cluster_id = stored_cluster_id(self._voters[0].data)
         if guests:
             self._start_together(guests)
-        self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "socket.timeout.ms": 5000, "log_level": 0})
+        self._admin = AdminClient({**self.connection, "socket.timeout.ms": 5000, "log_level": 0})
         eventually(lambda: len(self.admin.list_topics(timeout=10).brokers), lambda count: count == len(self.members))
 
     def _start_together(self, nodes: Sequence[ChaosNode]) -> None:
@@ -149,6 +154,11 @@ class ChaosCluster:
     def bootstrap(self) -> str:
         """Where clients connect to: every broker."""
         return ",".join(node.reached_at for node in self)
+
+    @property
+    def connection(self) -> dict[str, str]:
+        """How clients connect: settings of librdkafka."""
+        return {"bootstrap.servers": self.bootstrap, **(self._security.of_client if self._security else {})}
 
     @property
     def admin(self) -> AdminClient:

@@ -61,6 +61,11 @@ class NamespaceNetwork:
             _ip("-n", name, "rule", "add", "priority", _LOCAL_PRIORITY, "lookup", "local")
             _ip("-n", name, "rule", "del", "priority", "0")
 
+    @property
+    def hosts(self) -> list[str]:
+        """The addresses of all nodes."""
+        return [self.host(member) for member in self._members]
+
     def host(self, member: int) -> str:
         """The address of a node, or of the clients."""
         return f"10.77.0.{member or 254}"

@@ -45,6 +45,8 @@ class ProxyNetwork:
     """The proxies of a cluster, served by a thread of their own."""
 
     can_delay = True
+    hosts = ["127.0.0.1"]
+    """The addresses of all nodes."""
 
     def __init__(self, *, seed: int) -> None:
         self.broker_pids: Callable[[], Mapping[int, int]] = dict

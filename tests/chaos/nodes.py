@@ -14,6 +14,7 @@ from tests.chaos.namespaces import NamespaceNetwork
 from tests.chaos.network import BROKER, CONTROLLER, ProxyNetwork
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import ClusterNode
+from tests.support.cluster_security import SECURE
 from tests.support.kafka import CLUSTER_ID, SMALL_JAVA, KafkaNode
 from tests.support.mixed_cluster import FEATURES_WE_LACK
 from tests.support.role_cluster import PureBrokerProcess
@@ -36,12 +37,13 @@ class ChaosNode(BrokerProcess):
     """Where clients and other brokers reach this one."""
     controller_reached_at = ""
 
-    def connect_to(self, network: Network, *, is_controller: bool) -> None:
+    def connect_to(self, network: Network, *, is_controller: bool, is_secure: bool = False) -> None:
         """Be reached through a network only."""
+        name = SECURE if is_secure else "PLAINTEXT"
         self.network = network
         self.reached_at = network.advertised(self.node_id, BROKER, self._port)
-        listeners = [f"PLAINTEXT://{network.listener(self.node_id, BROKER, self._port)}"]
-        advertised = [f"PLAINTEXT://{self.reached_at}"]
+        listeners = [f"{name}://{network.listener(self.node_id, BROKER, self._port)}"]
+        advertised = [f"{name}://{self.reached_at}"]
         if is_controller:
             self.controller_reached_at = network.advertised(self.node_id, CONTROLLER, self.controller_port)
             listeners.append(f"CONTROLLER://{network.listener(self.node_id, CONTROLLER, self.controller_port)}")

@@ -46,6 +46,8 @@ class Plan:
     """The kind of the quorum in a mixed cluster; None for three brokers of ours."""
     uses_namespaces: bool = False
     """Whether the kernel cuts connections instead of our proxies."""
+    is_secure: bool = False
+    """Whether all parties use TLS and SASL."""
     clients: Sequence[str] = tuple(GROUPS)
     probes: bool = True
 
@@ -75,11 +77,12 @@ def run(plan: Plan, say: Say) -> Result:
             program=plan.program,
             quorum=plan.quorum,
             uses_namespaces=plan.uses_namespaces,
+            is_secure=plan.is_secure,
         ) as cluster,
     ):
         history.write("plan", seed=plan.seed, seconds=plan.seconds, kinds=plan.kinds, rate=plan.rate)
         create_topics(cluster)
-        clients = ClientProcesses(plan.directory, cluster.bootstrap, rate=plan.rate)
+        clients = ClientProcesses(plan.directory, cluster.connection, rate=plan.rate)
         try:
             clients.start(plan.clients)
             injector = FaultInjector(cluster, clients, history, seed=plan.seed, kinds=plan.kinds, targets=plan.targets)
@@ -147,7 +150,7 @@ def _finish(
     say("reading everything again")
     with History(plan.directory / "final.jsonl") as reads:
         for isolation in ("uncommitted", "committed"):
-            read_to_end(Client(99, cluster.bootstrap, 0, reads), isolation)
+            read_to_end(Client(99, cluster.connection, 0, reads), isolation)
     probe = probe_min_isr(cluster, history) if plan.probes else ""
     if plan.probes:
         injector.wait_until_healthy(_PATIENCE_S)
@@ -171,7 +174,7 @@ def _finish(
 
 
 def _wait_until_transformed(cluster: ChaosCluster, clients: ClientProcesses) -> None:
-    consumer = Consumer({**CONSUMER, "bootstrap.servers": cluster.bootstrap, "group.id": "transform"})
+    consumer = Consumer({**CONSUMER, **cluster.connection, "group.id": "transform"})
     partitions = [TopicPartition(INPUT, number) for number in range(TOPICS[INPUT])]
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
@@ -207,7 +210,7 @@ def read_to_end(client: Client, isolation: str) -> None:
 
 def end_offsets(cluster: ChaosCluster) -> dict[tuple[str, int], int]:
     """The high watermarks of all partitions, those of internal topics too."""
-    consumer = Consumer({**CONSUMER, "bootstrap.servers": cluster.bootstrap, "group.id": "none"})
+    consumer = Consumer({**CONSUMER, **cluster.connection, "group.id": "none"})
     found = {}
     for topic, partition in cluster.leaders():
         found[topic, partition] = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[1]
@@ -234,7 +237,7 @@ def probe_min_isr(cluster: ChaosCluster, history: History) -> str:
             break
         time.sleep(0.2)
     written = _write_once(cluster, acks="all")
-    consumer = Consumer({**CONSUMER, "bootstrap.servers": cluster.bootstrap, "group.id": "none"})
+    consumer = Consumer({**CONSUMER, **cluster.connection, "group.id": "none"})
     consumer.assign([TopicPartition(INPUT, 0, 0)])
     read = consumer.consume(1, 10)
     consumer.close()
@@ -251,7 +254,7 @@ def _write_once(cluster: ChaosCluster, *, acks: str) -> str:
     def on_delivery(error: KafkaError | None, _message: Message) -> None:
         answers.append("acknowledged" if error is None else error.name())
 
-    settings = {**CONNECTION, "bootstrap.servers": cluster.bootstrap, "acks": acks, "retries": 0}
+    settings = {**CONNECTION, **cluster.connection, "acks": acks, "retries": 0}
     producer = Producer(settings)
     producer.produce(INPUT, encode_value(0), partition=0, on_delivery=on_delivery)
     producer.flush(30)

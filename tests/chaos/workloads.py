@@ -1,10 +1,12 @@
 """The clients: programs that use the cluster with libraries we did not write, and keep a history of it.
 
-`python -m tests.chaos.workloads HISTORY BOOTSTRAP RATE CLIENT...` runs clients, each in a thread, until
-SIGTERM. A client is `kind:number`; its number marks the records that it writes and is never used twice.
+`python -m tests.chaos.workloads HISTORY CONNECTION RATE CLIENT...` runs clients, each in a thread, until
+SIGTERM. CONNECTION is a JSON object with settings of librdkafka: where the brokers are, and how to log in. A client is
+`kind:number`; its number marks the records that it writes and is never used twice.
 """
 
 import asyncio
+import json
 import logging
 import os
 import random
@@ -23,6 +25,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from tests.chaos.history import History, decode_value, encode_value, identify
 from tests.chaos.topics import INPUT, OUTPUT, TOPICS, TRANSACTIONS
+from tests.support.cluster_security import for_aiokafka
 
 log = logging.getLogger(__name__)
 
@@ -60,11 +63,11 @@ _OVERSIZE_BYTES: Final = 300_000
 class Client:
     """What all clients share: where to connect, where to write, and when to stop."""
 
-    def __init__(self, number: int, bootstrap: str, rate: int, history: History) -> None:
+    def __init__(self, number: int, connection: Mapping[str, str], rate: int, history: History) -> None:
         self.number = number
         self.rate = rate
         self.history = history
-        self.bootstrap = bootstrap
+        self.connection = connection
         self.random = random.Random(number)
         self.stopping = threading.Event()
 
@@ -73,7 +76,7 @@ class Client:
         return Producer(
             {
                 **CONNECTION,
-                "bootstrap.servers": self.bootstrap,
+                **self.connection,
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 10,
@@ -85,7 +88,7 @@ class Client:
 
     def consumer(self, **settings: Any) -> Consumer:
         """A consumer; its group only matters if it subscribes."""
-        found = {**CONSUMER, "bootstrap.servers": self.bootstrap, "group.id": "none", **settings}
+        found = {**CONSUMER, **self.connection, "group.id": "none", **settings}
         if settings.get("group.protocol") == "consumer":  # these are settings of the broker in this protocol
             del found["session.timeout.ms"], found["heartbeat.interval.ms"]
         return Consumer(found)
@@ -403,7 +406,8 @@ async def _run_members(client: Client, group: str, topic: str) -> None:
 async def _run_member(client: Client, name: str, group: str, topic: str) -> None:
     while not client.stopping.is_set():
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=client.bootstrap.split(","),
+            bootstrap_servers=client.connection["bootstrap.servers"].split(","),
+            **for_aiokafka(client.connection),
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
@@ -486,12 +490,12 @@ KINDS: Final[Mapping[str, Callable[[Client], None]]] = {
 
 def main() -> None:
     """Run the clients of the command line until SIGTERM."""
-    path, bootstrap, rate, *clients = sys.argv[1:]
+    path, connection, rate, *clients = sys.argv[1:]
     history = History(Path(path))
     running: list[tuple[Client, threading.Thread]] = []
     for text in clients:
         kind, number = text.split(":")
-        client = Client(int(number), bootstrap, int(rate), history)
+        client = Client(int(number), json.loads(connection), int(rate), history)
         running.append((client, threading.Thread(target=_run, args=(kind, client), name=text)))
 
     def stop(_signal: int, _frame: object) -> None:

@@ -188,7 +188,7 @@ def test_cluster_without_an_authorizer_says_so_for_every_operation(lawless: http
         ("pattern_type", "MATCH", "pattern_type cannot be MATCH"),
         ("operation", "ANY", "operation cannot be ANY"),
         ("permission", "any", "permission cannot be ANY"),
-        ("resource_type", "table", "'TOPIC', 'GROUP', 'CLUSTER', 'TRANSACTIONAL_ID' or 'DELEGATION_TOKEN'"),
+        ("resource_type", "table", "'TOPIC', 'GROUP', 'CLUSTER', 'TRANSACTIONAL_ID', 'DELEGATION_TOKEN' or 'USER'"),
         ("permission", "", "'UNKNOWN', 'ANY', 'DENY' or 'ALLOW'"),
         ("operation", 7, "operation 7: Input should be"),
         ("principal", None, "principal None: Input should be a valid string"),

@@ -29,6 +29,7 @@ _BROKER: Final = tuple(
         "peers/",
         "raft/",
         "schema_guard/",
+        "security/",
         "server/",
         "service/commandline.py",
         "transactions/",

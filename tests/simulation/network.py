@@ -19,6 +19,7 @@ from typing_extensions import override
 from core_broker.handlers.api import Answer
 from core_broker.handlers.context import Services
 from core_broker.handlers.produce import AcksNoneFailed
+from core_broker.handlers.session import Session
 from core_broker.handlers.table import BROKER_BY_KEY, CONTROLLER_BY_KEY
 from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import BrokerMetrics
@@ -27,7 +28,7 @@ from core_broker.protocol.fields import Message, decode, encoder
 from core_broker.protocol.frames import SIZE_BYTES, unpack_header
 from core_broker.protocol.messages.offset_commit import OffsetCommitRequest
 from core_broker.protocol.primitives import DecodeError, skip_tagged_fields
-from core_broker.server.dispatch import Client, UnknownRequest, dispatch
+from core_broker.server.dispatch import UnknownRequest, dispatch
 from core_broker.server.server import Server
 from core_broker.settings import BrokerSettings, Listener
 from tests.simulation.virtual_loop import Life, VirtualLoop
@@ -362,11 +363,11 @@ class _ServerSide:
         self.connection = connection
         self.server = server
         self.listener = listener
-        self._client = Client(
-            f"10.0.0.{0 if connection is None else connection.client_number}",
-            1,
-            listener.name,
-            "10.0.0.0",
+        self._session = Session(
+            host=f"10.0.0.{0 if connection is None else connection.client_number}",
+            port=1,
+            listener_name=listener.name,
+            local_host="10.0.0.0",
             is_controller_listener=listener in server.controller_listeners,
         )
         self._queue: deque[bytearray] = deque()
@@ -376,7 +377,7 @@ class _ServerSide:
     @property
     def is_controller(self) -> bool:
         """Whether it is a connection to a controller listener."""
-        return self._client.is_controller_listener
+        return self._session.is_controller_listener
 
     def arrive(self, frame: bytearray) -> None:
         """A request has been received."""
@@ -403,7 +404,7 @@ class _ServerSide:
         view = memoryview(frame)[SIZE_BYTES:]
         header = unpack_header(view, 0)
         try:
-            answer = dispatch(view, header, self._client, server.services)
+            answer = dispatch(view, header, self._session, server.services)
         except (UnknownRequest, DecodeError, AcksNoneFailed) as error:
             network.on_problem(f"node {server.number} refused request {header}: {error!r}")
             return

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core_broker.broker import start
+from core_broker.broker import Links, start
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import Services
@@ -87,7 +87,7 @@ class SimulatedNode:
         server = self._server = SimulatedServer(self.settings, metrics, network, life)
         try:
             async with AsyncExitStack() as stack:
-                await start(self.settings, self.clock, stack, metrics=metrics, peers=peers, server=server)
+                await start(self.settings, self.clock, stack, metrics=metrics, links=Links(peers, peers), server=server)
                 self.is_serving = True
                 self.world.note(f"{life.name} serves")
                 await self._stop.wait()

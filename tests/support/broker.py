@@ -34,7 +34,7 @@ FAST_SETTINGS: Final[Mapping[str, str]] = {
 class BrokerProcess(ServiceProcess):
     """One broker process with its own data directory; a subclass may have others beside it, as one cluster."""
 
-    ready = re.compile(rb"ready:?.*?PLAINTEXT://([\w.\[\]:-]+:\d+)")
+    ready = re.compile(rb"ready:?.*?(?:PLAINTEXT|SECURE)://([\w.\[\]:-]+:\d+)")
 
     def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(directory, settings={**FAST_SETTINGS, **(settings or {})})

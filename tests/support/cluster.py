@@ -17,6 +17,7 @@ from typing import Final, Self
 from typing_extensions import override
 
 from tests.support.broker import BrokerProcess
+from tests.support.cluster_security import CAUDAL_SECURE, SECURE, ClusterSecurity, shared_security
 from tests.support.patience import eventually
 from tests.support.routing import live_brokers
 from tests.support.service import READY_TIMEOUT_S, run_module
@@ -43,20 +44,42 @@ FAST_FAILOVER: Final[Mapping[str, str]] = {
 
 
 class ClusterNode(BrokerProcess):
-    """One broker and controller of a cluster."""
+    """One broker and controller of a cluster.
 
-    def __init__(self, directory: Path, *, node_id: int, settings: Mapping[str, str]) -> None:
+    With `security` all its listeners have it. Otherwise its clients have none; with CAUDAL_SECURE=1 the nodes do.
+    """
+
+    def __init__(
+        self, directory: Path, *, node_id: int, settings: Mapping[str, str], security: ClusterSecurity | None = None
+    ) -> None:
         super().__init__(directory, settings=settings)
         self.node_id = node_id
         self._port = free_port()
         self.controller_port = free_port()
+        self._listeners = ["PLAINTEXT" if security is None else SECURE]
+        if security is None and CAUDAL_SECURE:
+            security = shared_security()
+            self._listeners.append(SECURE)
+        if security is not None:
+            self.settings = {"inter.broker.listener.name": SECURE, **security.of_node(node_id), **self.settings}
+            if "PLAINTEXT" in self._listeners:
+                self.settings["super.users"] += ";User:ANONYMOUS"
+        self._security = security
+
+    @override
+    def launch(self) -> None:
+        if self._security is not None and not self.data.exists():
+            self._security.prepare(self.data)
+        super().launch()
 
     @override
     def _command(self) -> list[str]:
         address = "127.0.0.1"
+        # The first is the one that clients use; other nodes learn the port of the second one from the metadata.
+        listeners = [f"{name}://{address}:{port}" for name, port in zip(self._listeners, (self._port, 0), strict=False)]
         settings = {
             "node.id": str(self.node_id),
-            "listeners": f"PLAINTEXT://{address}:{self._port},CONTROLLER://{address}:{self.controller_port}",
+            "listeners": ",".join([*listeners, f"CONTROLLER://{address}:{self.controller_port}"]),
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.data),
             **self.settings,
@@ -67,10 +90,18 @@ class ClusterNode(BrokerProcess):
 class BrokerCluster:
     """Brokers 1 to N. The first forms the cluster, the others join it and become voters."""
 
-    def __init__(self, directory: Path, *, size: int = 3, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        size: int = 3,
+        settings: Mapping[str, str] | None = None,
+        security: ClusterSecurity | None = None,
+    ) -> None:
         common = {**FAST_FAILOVER, "controller.quorum.auto.join.enable": "true", **(settings or {})}
+        self._security = security
         self.nodes: dict[int, ClusterNode] = {
-            number: ClusterNode(directory / f"broker-{number}", node_id=number, settings=common)
+            number: ClusterNode(directory / f"broker-{number}", node_id=number, settings=common, security=security)
             for number in range(1, size + 1)
         }
         first = self.nodes[1]
@@ -95,6 +126,11 @@ class BrokerCluster:
     def bootstrap(self) -> str:
         """Where clients connect to: every broker."""
         return ",".join(f"127.0.0.1:{node.port}" for node in self)
+
+    @property
+    def connection(self) -> dict[str, str]:
+        """How clients connect: settings of librdkafka."""
+        return {"bootstrap.servers": self.bootstrap, **(self._security.of_client if self._security else {})}
 
     def start(self, numbers: Sequence[int] | None = None) -> None:
         """Start brokers, all by default, and wait until each is ready and votes.

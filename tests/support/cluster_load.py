@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from typing import Final, Self
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer
@@ -14,13 +15,20 @@ RECORDS_PER_ROUND: Final = 20
 class ClusterLoad:
     """An idempotent producer that writes numbers until it is stopped, and remembers what was acknowledged."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, security: Mapping[str, str] | None = None) -> None:
+        """`security` are settings of librdkafka."""
         self.acknowledged: dict[bytes, tuple[int, int]] = {}
         self.failed: list[str] = []
         self.longest_stall_s = 0.0
         """The longest time without an acknowledgement."""
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 5}
+            {
+                "bootstrap.servers": bootstrap,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                **(security or {}),
+            }
         )
         self._topic = topic
         self._acknowledged_at: float | None = None
@@ -61,13 +69,16 @@ class ClusterLoad:
         eventually(lambda: len(self.acknowledged) > before + 3 * RECORDS_PER_ROUND)
 
 
-def read_all(bootstrap: str, topic: str, partitions: int) -> list[tuple[bytes, tuple[int, int]]]:
+def read_all(
+    bootstrap: str, topic: str, partitions: int, security: Mapping[str, str] | None = None
+) -> list[tuple[bytes, tuple[int, int]]]:
     """Every record of a topic, with its place."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": f"reader-{time.monotonic_ns()}",
             "auto.offset.reset": "earliest",
+            **(security or {}),
             "enable.partition.eof": True,
         }
     )

@@ -16,13 +16,15 @@ from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.context import RequestContext, Services
+from core_broker.handlers.session import Session
 from core_broker.handlers.table import BY_KEY
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
-from core_broker.peers.connection import Address, PeerError
+from core_broker.peers.peers import Address, PeerError
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.records import Record, build_batch, read_records
 from core_broker.protocol.stored import metadata as stored
+from core_broker.security.quotas import ClientQuotas
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
 from core_broker.transactions.broker_calls import BrokerCalls
@@ -32,6 +34,7 @@ from core_broker.transactions.producer_ids import ProducerIds
 from core_broker.transactions.verification import TransactionVerifier
 
 LISTENER = "INTERNAL"
+_SESSION = Session(host="", listener_name=LISTENER, local_host="")
 _NOT_HERE = cast("Any", None)
 
 
@@ -108,8 +111,11 @@ class ClusterBroker:
             local_markers=local_markers,
             topic_creation=_NOT_HERE,
             schema_guard=_NOT_HERE,
+            quotas=ClientQuotas(clock),
             fetch_sessions=_NOT_HERE,
             metrics=_NOT_HERE,
+            credentials=_NOT_HERE,
+            tokens=_NOT_HERE,
             api_versions=(),
         )
 
@@ -130,7 +136,7 @@ class ClusterBroker:
         assert request.API_KEY is not None
         api = BY_KEY[request.API_KEY]
         assert api.handler is not None
-        context = RequestContext(self.services, api.key, version, 1, None, "", LISTENER, "")
+        context = RequestContext(self.services, api.key, version, 1, None, _SESSION)
         received = decode(api.request, version, encode(request, version))
         response = await cast("Any", api.handler(received, context))
         return decode(api.response, version, encode(response, version))

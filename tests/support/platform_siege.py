@@ -227,7 +227,8 @@ class Siege:
     def _in_sql(self) -> set[int]:
         if not self._database.exists():
             return set()
-        with closing(sqlite3.connect(f"file:{self._database}?mode=ro", uri=True, timeout=PATIENCE_S)) as database:
+        # Not read-only: the first reader after a kill of the writer has to roll back what it had begun.
+        with closing(sqlite3.connect(f"file:{self._database}?mode=rw", uri=True, timeout=PATIENCE_S)) as database:
             tables = database.execute("SELECT name FROM sqlite_master WHERE name = ?", (TOPIC,)).fetchall()
             return {row[0] for row in database.execute(f"SELECT id FROM {TOPIC}")} if tables else set()
 

@@ -20,6 +20,7 @@ from core_broker.cluster.replication.isr_changes import IsrChanges
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
+from core_broker.handlers.session import Session
 from core_broker.handlers.table import BY_KEY
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
@@ -29,7 +30,8 @@ from core_broker.protocol.frames import unpack_header
 from core_broker.protocol.messages import alter_partition as wire
 from core_broker.protocol.records import Record, build_batch
 from core_broker.protocol.stored import metadata as stored
-from core_broker.server.dispatch import Client, dispatch
+from core_broker.security.quotas import ClientQuotas
+from core_broker.server.dispatch import dispatch
 from core_broker.service.clock import Clock, ManualClock
 from core_broker.settings import BrokerSettings
 from tests.support.handler_world import as_bytes
@@ -72,8 +74,11 @@ class ReplicaBroker:
             local_markers=_UNUSED,
             topic_creation=_UNUSED,
             schema_guard=_UNUSED,
+            quotas=ClientQuotas(cluster.clock),
             fetch_sessions=FetchSessions(cluster.clock, slots_max=10),
             metrics=metrics,
+            credentials=_UNUSED,
+            tokens=_UNUSED,
             api_versions=(),
         )
         self.fetchers = ReplicaFetchers(
@@ -150,8 +155,8 @@ class ReplicaBroker:
     async def handle(self, request: Message, version: int) -> Message:
         """Answer a request as the network would bring it."""
         frame = memoryview(bytearray(request_body(request, version, correlation_id=7)))
-        client = Client("192.0.2.9", 50000, "PLAINTEXT", "192.0.2.1")
-        answer = dispatch(frame, unpack_header(frame, 0), client, self.services)
+        session = Session(host="192.0.2.9", port=50000, listener_name="PLAINTEXT", local_host="192.0.2.1")
+        answer = dispatch(frame, unpack_header(frame, 0), session, self.services)
         payload = as_bytes(await answer if isawaitable(answer) else answer)
         assert request.API_KEY is not None
         is_flexible = BY_KEY[request.API_KEY].has_flexible_response_header(version)

@@ -1,11 +1,12 @@
 """A node whose answers are scripted: for faults that a real broker does not have."""
 
 import asyncio
+import ssl
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core_broker.peers.peers import Address
 from core_broker.protocol.fields import Message, decode, encode
@@ -56,6 +57,12 @@ class PeerSession:
         """Send bytes as they are."""
         self._writer.write(data)
 
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """What the other side has shown, if the connection is encrypted."""
+        found: Mapping[str, Any] | None = self._writer.get_extra_info("peercert")
+        return found or None
+
     async def until_closed(self) -> None:
         """Wait until the other side closes the connection; its requests are not answered."""
         while await self._reader.read(65536):
@@ -83,7 +90,7 @@ Script = Callable[[PeerSession], Awaitable[None]]
 
 
 @asynccontextmanager
-async def scripted_peer(script: Script) -> AsyncIterator[ScriptedPeer]:
+async def scripted_peer(script: Script, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[ScriptedPeer]:
     """A peer that runs the script on each connection, and closes the connection when the script ends."""
     peer = ScriptedPeer(Address("127.0.0.1", 0))
 
@@ -97,7 +104,7 @@ async def scripted_peer(script: Script) -> AsyncIterator[ScriptedPeer]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     peer.address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
     async with server:
         yield peer

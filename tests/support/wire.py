@@ -32,11 +32,21 @@ def sized(body: bytes) -> bytes:
 class WireConnection:
     """A blocking TCP connection to a broker, the first of several."""
 
-    def __init__(self, bootstrap: str, *, timeout_s: float = 20.0, receive_buffer_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        timeout_s: float = 20.0,
+        receive_buffer_bytes: int | None = None,
+        source_host: str | None = None,
+    ) -> None:
+        """`source_host` is the address that the broker sees, such as 127.0.0.2."""
         host, _, port = bootstrap.partition(",")[0].rpartition(":")
         self.socket = socket.socket()
         if receive_buffer_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        if source_host is not None:
+            self.socket.bind((source_host, 0))
         self.socket.settimeout(timeout_s)
         self.socket.connect((host, int(port)))
         self._correlation_id = 0
@@ -58,12 +68,16 @@ class WireConnection:
 
     def request(self, message: Message, version: int, response: type[R]) -> R:
         """Send one request and decode its answer."""
+        return decode(response, version, self.body(message, version))
+
+    def body(self, message: Message, version: int) -> bytes:
+        """Send one request; the answer as bytes, without its header."""
         self._correlation_id += 1
         self.send(frame(message, version, correlation_id=self._correlation_id))
         answer = self.receive()
         assert struct.unpack_from(">i", answer)[0] == self._correlation_id
         flexible = version >= message.FLEXIBLE_SINCE and message.API_KEY != API_VERSIONS
-        return decode(response, version, answer, 5 if flexible else 4)
+        return answer[5 if flexible else 4 :]
 
     def is_closed_by_peer(self) -> bool:
         """Wait for the broker to close the connection, throwing away what it still sends; False after the time-out."""

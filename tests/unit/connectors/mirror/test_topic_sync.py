@@ -3,7 +3,7 @@
 from connectors.mirror.clusters import admin_of
 from connectors.mirror.config import MirrorSourceConfig
 from connectors.mirror.topic_sync import sync_acls
-from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from core_broker.client.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from tests.support.authorizing_cluster import AuthorizingCluster
 
 
