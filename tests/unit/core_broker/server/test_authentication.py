@@ -29,6 +29,7 @@ from core_broker.security.sasl.oauthbearer import OAuthBearerServer
 from core_broker.security.sasl.plain import PlainServer, PlainUsers
 from core_broker.server.authentication import Authentication, Reply, printable
 from core_broker.service.clock import ManualClock
+from tests.support.memory import PeakMemory
 from tests.support.sasl_fuzz import fuzz_logins
 from tests.support.sasl_world import KnownToken, ScramTokens, key_set, scram_server, signed_token, signing_key
 
@@ -403,8 +404,11 @@ def test_no_frames_raise_or_log_in(frames: list[bytes], version: int) -> None:
     assert client.session.principal == ANONYMOUS
 
 
-def test_many_damaged_logins_never_raise_or_log_in() -> None:
-    fuzz_logins(Client, request)
+def test_many_damaged_logins_never_raise_or_log_in_and_leave_nothing_behind() -> None:
+    fuzz_logins(Client, request, 5_000)
+    with PeakMemory() as memory:
+        fuzz_logins(Client, request)
+    assert memory.growth_bytes < 16 << 20
 
 
 def test_text_of_clients_is_short_and_in_one_line() -> None:
