@@ -9,12 +9,15 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tests.chaos.history import describe, read_history
 from tests.chaos.topics import INPUT, OUTPUT
 
+UNFINISHED: Final = "read"
+"""Stands for a rule where the last read did not finish: the checker could not judge the rest."""
 _SHOWN: Final = 5
 _FAILOVER_S: Final = 120.0
 """A partition that takes no write for this long after a kill has not failed over."""
@@ -131,6 +134,8 @@ class Checker:
         self._outcomes: dict[int, str] = {}
         self._readers: dict[tuple[str, Key], int] = {}
         self._jumps: list[tuple[str, str, Key, int, int]] = []
+        self._unfinished: set[tuple[str, Key]] = set()
+        """Isolations and partitions of which the last reader did not see the end."""
         self._watermarks: dict[tuple[str, Key], int] = {}
         self._commits: dict[tuple[str, Key], list[tuple[float, int]]] = defaultdict(list)
         self._fetched: list[tuple[float, str, Key, int]] = []
@@ -228,6 +233,11 @@ class Checker:
     def _on_damaged(self, event: Event) -> None:
         self._broken("S2", f"{event['topic']} {event['partition']} offset {event['offset']}: {event['reason']}")
 
+    def _on_unfinished(self, event: Event) -> None:
+        for topic, partition in event["partitions"]:
+            self._unfinished.add((event["isolation"], (topic, partition)))
+            self._broken(UNFINISHED, f"{(topic, partition)} was not read to the end ({event['isolation']})")
+
     def _on_watermark(self, event: Event) -> None:
         self.report.watermarks += 1
         key = (event["topic"], event["partition"])
@@ -284,12 +294,25 @@ class Checker:
         self._finish_failovers()
         return self.report
 
+    def _end_of_last_read(self, key: Key) -> float:
+        """Where the last reader of all records stopped; nothing can be said about what follows."""
+        if ("uncommitted", key) not in self._unfinished:
+            return inf
+        flags = self._logs[key].flags
+        return next((offset + 1 for offset in reversed(range(len(flags))) if flags[offset] & _FINAL), 0)
+
+    def _has_read_all(self, topic: str, isolation: str) -> bool:
+        return all((isolation, topic) != (level, key[0]) for level, key in self._unfinished)
+
     def _check_acknowledged(self) -> None:
         """S1 and S3: acknowledged records are at their acknowledged offsets."""
         for key, acks in self._acks.items():
             log = self._logs[key]
+            end = self._end_of_last_read(key)
             missing: list[tuple[int, int]] = []
             for offset, record in acks.items():
+                if offset >= end:
+                    continue
                 if offset >= len(log.flags) or not log.flags[offset] & _FINAL:
                     missing.append((offset, record))
                 elif log.records[offset] != record:
@@ -308,9 +331,10 @@ class Checker:
         """S4, S5 and S8 in one partition."""
         seen: dict[int, int] = {}
         highest: dict[int, int] = {}
+        end = self._end_of_last_read(key)
         for offset, flags in enumerate(log.flags):
             record = log.records[offset]
-            if record == _NONE:
+            if record == _NONE or offset >= end:
                 continue
             if not flags & _FINAL:
                 self._broken("S8", f"{key} offset {offset}: {describe(record)} was read and has vanished")
@@ -354,6 +378,8 @@ class Checker:
             outcome = self._outcomes.get(transaction, "unknown")
             self.report.transactions[outcome] += 1
             found = visible.pop(transaction, 0)
+            if not self._has_read_all(topic, "committed"):
+                continue
             if found not in (0, size):
                 self._broken("S6", f"{topic} {describe(transaction)} ({outcome}): {found} of {size} records")
             elif outcome == "committed" and not found:
@@ -368,6 +394,8 @@ class Checker:
         if not written and not any(topic == OUTPUT for topic, _ in self._begun.values()):
             return
         self.report.transformed = written.total()
+        if not self._has_read_all(INPUT, "uncommitted") or not self._has_read_all(OUTPUT, "committed"):
+            return
         for record, count in (written - read).items():
             self._broken("S7", f"{describe(record)} is in the output {count} times too often", count)
         for record, count in (read - written).items():
@@ -421,6 +449,7 @@ _HANDLERS: Final[Mapping[str, Any]] = {
     "aborted": Checker._on_outcome,
     "read": Checker._on_read,
     "damaged": Checker._on_damaged,
+    "unfinished": Checker._on_unfinished,
     "watermark": Checker._on_watermark,
     "committed offsets": Checker._on_committed_offsets,
     "fetched offsets": Checker._on_fetched_offsets,

@@ -2,8 +2,10 @@
 
 import json
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -29,6 +31,7 @@ _KILLED: Final = ("transactions", "transform", "transform-2", "producers", "grou
 _RESTART: Final = 100_000
 """What is added to the numbers of the clients of a process that was killed: theirs are never used again."""
 _STOP_TIMEOUT_S: Final = 120.0
+_DUMP_S: Final = 1.0
 
 
 class ClientFailed(RuntimeError):
@@ -77,6 +80,8 @@ class ClientProcesses:
                     failed.append(name)
             except subprocess.TimeoutExpired:
                 failed.append(name)
+                self._processes[name].send_signal(signal.SIGUSR1)  # its log gets the stacks of its threads
+                time.sleep(_DUMP_S)
                 self._processes[name].kill()
                 self._processes[name].wait()
         return failed

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.checker import Event, Failover, Report, check
+from tests.chaos.checker import UNFINISHED, Event, Failover, Report, check
 from tests.chaos.history import identify
 from tests.chaos.topics import INPUT, OUTPUT, TRANSACTIONS
 
@@ -198,6 +198,30 @@ def test_a_reader_that_reads_an_offset_again() -> None:
 
 def test_a_probe_that_failed() -> None:
     assert broken(check([{"t": 1.0, "op": "probe", "rule": "S11", "ok": False, "what": "acknowledged"}])) == {"S11": 1}
+
+
+def unfinished(isolation: str, topic: str = INPUT, partition: int = 0) -> Event:
+    return {"t": 4.0, "op": "unfinished", "isolation": isolation, "partitions": [[topic, partition]]}
+
+
+def test_what_the_last_reader_did_not_come_to_is_neither_lost_nor_vanished() -> None:
+    events = [ok((A, 0, 0), (B, 0, 1), (C, 0, 2)), read((0, 0, A), (0, 1, B), (0, 2, C)), final((0, 1, B))]
+    assert broken(check(events)) == {"S1": 2, "S8": 2}
+    assert broken(check([*events, unfinished("uncommitted")])) == {"S1": 1, "S8": 1, UNFINISHED: 1}
+
+
+def test_a_last_read_of_committed_records_that_did_not_finish_tears_no_transactions() -> None:
+    events = [
+        begin(FIRST, A, B, topic=OUTPUT),
+        outcome(FIRST, "committed"),
+        begin(SECOND, C, topic=OUTPUT),
+        outcome(SECOND, "committed"),
+        final((0, 0, A), (0, 1, B), (0, 2, C)),
+        final((0, 0, A, FIRST), (0, 1, B, FIRST), (0, 3, C, SECOND), topic=OUTPUT),
+        final_committed((0, 0, A, FIRST), topic=OUTPUT),
+    ]
+    assert broken(check(events)) == {"S1": 1, "S6": 1, "S7": 2}
+    assert broken(check([*events, unfinished("committed", OUTPUT)])) == {UNFINISHED: 1}
 
 
 def committed(offset: int, at: float) -> Event:

@@ -6,6 +6,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from tests.chaos.checker import UNFINISHED
 from tests.chaos.run import HEAL_S, MIN_ISR_KEPT, Result
 
 _RULES: Final = {
@@ -20,6 +21,7 @@ _RULES: Final = {
     "S11": "writes acknowledged, or reads refused, below min.insync.replicas",
     "L4": "brokers that ended by themselves or did not start again",
     "S12": "committed offsets lost, partitions with two owners in a generation",
+    UNFINISHED: "partitions of which the last read did not finish: their rest is not judged",
 }
 
 

@@ -6,6 +6,7 @@ SIGTERM. CONNECTION is a JSON object with settings of librdkafka: where the brok
 """
 
 import asyncio
+import faulthandler
 import json
 import logging
 import os
@@ -503,6 +504,7 @@ def main() -> None:
             client.stopping.set()
 
     signal.signal(signal.SIGTERM, stop)
+    faulthandler.register(signal.SIGUSR1)
     for _, thread in running:
         thread.start()
     for _, thread in running:
