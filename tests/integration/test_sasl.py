@@ -353,3 +353,14 @@ def test_a_client_that_does_not_log_in_is_disconnected(broker: SaslBroker) -> No
         connection.request(SaslHandshakeRequest("PLAIN"), 1, SaslHandshakeResponse)
         assert connection.is_closed_by_peer()
     assert "did not log in within" in broker.log_text()
+
+
+def test_no_secret_is_in_the_log_or_in_the_files(broker: SaslBroker) -> None:
+    """After the tests above, each of which has used some of them."""
+    beginning_of_tokens = "eyJhbGciOi"
+    files = [path for path in broker.directory.rglob("*") if path.is_file()]
+    assert any(path.name == "stderr.log" for path in files)
+    for path in files:
+        content = path.read_bytes()
+        for secret in (ALICE_PASSWORD, "scram-secret", "guessed-5481", beginning_of_tokens):
+            assert secret.encode() not in content, path
