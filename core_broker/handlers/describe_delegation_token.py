@@ -1,7 +1,7 @@
 """DescribeDelegationToken, key 41, versions 1-3: the tokens that the client may see, with their HMACs (KIP-48).
 
-Supported: owners as a filter, which also finds the tokens that they may renew. Whoever may see a token can log in with
-it: the HMAC is in the response.
+Supported: owners as a filter, which also finds the tokens that they may renew. A client that may see a token
+can log in with it: the HMAC is in the response.
 Ignored: nothing.
 
 Versions: 3 the requester of each token (KIP-373).

@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Operation(IntEnum):
-    """What somebody wants to do."""
+    """What a client wants to do."""
 
     ALL = 2
     READ = 3

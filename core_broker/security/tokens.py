@@ -60,7 +60,7 @@ class DelegationToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def token_hmac(secret_key: str, token_id: str) -> bytes:
-    """The HMAC of a token: whoever knows it can log in as the owner."""
+    """The HMAC of a token; with it, anyone can log in as the owner."""
     return hmac.digest(secret_key.encode(), token_id.encode(), "sha512")
 
 

@@ -1,4 +1,4 @@
-"""The certificates of listeners, renewed while they are open: whoever connects next gets the new ones."""
+"""The certificates of listeners, renewed while they are open; the next connections get the new ones."""
 
 import asyncio
 import logging
