@@ -13,7 +13,7 @@ JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 KAFKA_CONNECT := 4.1.0
 KAFKA_TOOLS := 4.3.0
 KAFKA := 4.3.0
-MIXED_RELEASES := 4.0.1 4.1.1 4.2.0 4.3.1
+MIXED_RELEASES := 4.0.0 4.1.1 4.2.0 4.3.1
 # The conformance tests that any broker has to pass: not those that start brokers of their own, or need none.
 ON_BROKERS := $(filter-out $(addprefix tests/conformance/test_,connect_%.py every_version.py java_clients.py kafka_%.py \
 	proxy_openapi.py registry_agreement.py registry_clients.py registry_serializers.py three_brokers.py), \
