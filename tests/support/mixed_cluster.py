@@ -6,13 +6,16 @@ Set KAFKA_JARS to a folder with the jars of a Kafka release: `make test-mixed` d
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from core_broker.client.admin import Admin
+from core_broker.client.errors import ClientError
+from core_broker.client.settings import ClientSettings
 from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import FAST_FAILOVER, ClusterNode
@@ -139,6 +142,7 @@ class MixedCluster:
             self.start(*self.voters.values())
             self.start(*(self.guest(number) for number in guests))
             self.wait_until_formed()
+            eventually(lambda: self._voters_seen() == set(VOTERS), timeout_s=_START_SECONDS)
             yield self
         finally:
             with ThreadPoolExecutor() as threads:
@@ -161,6 +165,13 @@ class MixedCluster:
             node = ControllerProcess.in_place_of(voter)
         self.retired.append(node)
         node.start()
+
+    def _voters_seen(self) -> set[int]:
+        """The voters by the quorum's own account; a voter of Caudal joins after it has become a broker."""
+        with suppress(ClientError):
+            admin = Admin(ClientSettings(bootstrap_servers=self.bootstrap, properties={"log_level": "0"}))
+            return {voter.id for voter in admin.maintenance.quorum().voters}
+        return set()
 
     def wait_until_formed(self) -> None:
         """Return once every running broker lists all running brokers."""
