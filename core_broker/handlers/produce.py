@@ -246,10 +246,10 @@ def _unauthorized(call: ProduceCall, context: RequestContext) -> Refusals:
     """The partitions of topics that the client may not write to, whether they exist or not."""
     refusals: Refusals = {}
     may_write = may_use_topics(context)
-    refusal = BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     for topic in call.topics:
         name = _name_of(topic, context)
         if name and not may_write(name):
+            refusal = BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             refusals.update(((name, part.index), refusal) for part in topic.partitions)
     return refusals
 
