@@ -5,6 +5,7 @@ needs there. Without an authorizer everything is allowed, and so is what this no
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final, TypeAlias
 
 from core_broker.cluster.metadata import ResourceType as ConfigResource
@@ -56,13 +57,11 @@ def may_use(
     authorizer = context.authorizer
     if authorizer is None:
         return _everything
-    need = _need_of(context, kind, purpose)
+    need, own, others = _question(context.api_key, context.session.is_controller_listener, kind, purpose)
     is_logged = is_logged and need.is_logged
-    others = tuple(check for check in need.any_of if check.kind is not kind)
-    # The alternative on the cluster is the same for all of them.
-    if any(_ask(check, CLUSTER_NAME, context, authorizer, is_logged=False) for check in others):
-        return _everything
-    (own,) = (check for check in need.any_of if check.kind is kind)
+    for check in others:  # an alternative on the cluster is the same for all of them
+        if _ask(check, CLUSTER_NAME, context, authorizer, is_logged=False):
+            return _everything
     answers: dict[str, bool] = {}
 
     def is_allowed(name: str) -> bool:
@@ -121,11 +120,16 @@ def config_refusal(context: RequestContext) -> ConfigRefusal:
     return refusal
 
 
-def _need_of(context: RequestContext, kind: ResourceType, purpose: Purpose) -> Need:
-    row = row_of(context)
+@cache
+def _question(
+    api_key: int, is_controller: bool, kind: ResourceType, purpose: Purpose
+) -> tuple[Need, Check, tuple[Check, ...]]:
+    """What an API needs on a kind of resource, the check of that resource itself, and the alternatives to it."""
+    row = (CONTROLLER_ROWS if is_controller else BROKER_ROWS)[api_key]
     for need in row.needs:
         if not need.is_whole and need.kind is kind and need.purpose is purpose:
-            return need
+            (own,) = (check for check in need.any_of if check.kind is kind)
+            return need, own, tuple(check for check in need.any_of if check.kind is not kind)
     raise LookupError(f"the row of {row.name} in the table of access has no check of {kind.name} {purpose}")
 
 

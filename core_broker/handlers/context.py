@@ -73,17 +73,14 @@ class RequestContext(msgspec.Struct, gc=False):
     correlation_id: int
     client_id: str | None
     session: Session
+    authorizer: Authorizer | None
+    """Whom to ask what the client may do; None if it may do everything."""
     usage: RequestUsage | None = None
     """What it uses of its client's quotas; None while there are none."""
 
     def mutations(self, *, is_strict: bool) -> MutationQuota:
         """What the request may change in the metadata; strict for versions that know the error of this quota."""
         return UNLIMITED if self.usage is None else self.usage.mutations(is_strict=is_strict)
-
-    @property
-    def authorizer(self) -> Authorizer | None:
-        """Whom to ask what the client may do; None if it may do everything."""
-        return None if self.session.is_own else self.services.authorizer
 
     @property
     def client_host(self) -> str:

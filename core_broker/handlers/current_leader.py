@@ -14,6 +14,9 @@ LEADER_CHANGED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.F
 
 LeaderAndEpoch = tuple[int, int]
 
+NO_ENDPOINTS: Final = b"\x00"
+"""The tagged fields of a response that names no leader."""
+
 _INT32: Final = struct.Struct(">i").pack
 _LEADER: Final = struct.Struct(">iib").pack
 
@@ -47,7 +50,7 @@ def encode_endpoints(leaders: Iterable[int], context: RequestContext) -> bytes:
                 _INT32(broker_id) + _text(host) + _INT32(endpoint.port) + _text(broker.rack) + b"\x00",
             )
     if not endpoints:
-        return b"\x00"
+        return NO_ENDPOINTS
     body = uvarint(len(endpoints) + 1) + b"".join(endpoints)
     return b"\x01\x00" + uvarint(len(body)) + body
 

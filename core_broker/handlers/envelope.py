@@ -82,7 +82,11 @@ def _open(
         principal=principal,
     )
     usage = None if context.usage is None else context.usage.of_forwarded(session, client_id)
-    return api, request, RequestContext(context.services, key, version, correlation_id, client_id, session, usage)
+    services = context.services
+    forwarded = RequestContext(
+        services, key, version, correlation_id, client_id, session, services.authorizer, usage=usage
+    )
+    return api, request, forwarded
 
 
 async def _run(api: Api, request: Message, context: RequestContext) -> Message:

@@ -41,7 +41,7 @@ def handle(frame: memoryview, body: int, context: RequestContext) -> list[Chunk]
     """Answer at once if there is enough data or nothing to wait for; otherwise return a future."""
     request = decode(FetchRequest, context.api_version, frame, body)
     replica = request.replica_id if context.api_version < _REPLICA_STATE_SINCE else request.replica_state.replica_id
-    may_read = _permission(context, is_replica=replica >= 0)
+    may_read = None if context.authorizer is None else _permission(context, is_replica=replica >= 0)
     try:
         session, entries, is_incremental = context.services.fetch_sessions.resolve(
             request, context.api_version, is_follower=replica >= 0 and may_read is None
@@ -58,8 +58,6 @@ def handle(frame: memoryview, body: int, context: RequestContext) -> list[Chunk]
 
 def _permission(context: RequestContext, *, is_replica: bool) -> Predicate | None:
     """Which topics the client may read; None if it may read all of them."""
-    if context.authorizer is None:
-        return None
     if not is_replica:
         return may_use_topics(context)
     return None if may_use_cluster(context, Purpose.REPLICATE) else _nothing

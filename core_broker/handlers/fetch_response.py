@@ -8,7 +8,7 @@ import msgspec
 
 from core_broker.cluster.replicas.throttle import ReplicationQuota
 from core_broker.errors import ErrorCode
-from core_broker.handlers.current_leader import LeaderAndEpoch, encode_leader
+from core_broker.handlers.current_leader import NO_ENDPOINTS, LeaderAndEpoch, encode_leader
 from core_broker.handlers.fetch_sessions import FetchEntry
 from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import TopicTraffic
@@ -60,11 +60,13 @@ class ReadResult(msgspec.Struct, gc=False):
 class FetchResponse:
     """A response under construction."""
 
-    __slots__ = ("_flexible", "_out", "_size", "_version", "chunks")
+    __slots__ = ("_flexible", "_out", "_pack_count", "_size", "_version", "chunks")
 
     def __init__(self, version: int, correlation_id: int) -> None:
         self._version = version
         self._flexible = version >= 12
+        self._pack_count = _compact_count if self._flexible else _INT32
+        """Encodes the length of an array or of bytes, which are encoded alike; -1 is null."""
         self._out = start_response(correlation_id, flexible=self._flexible)
         self._size = 0
         """Bytes of the completed chunks, without `_out`."""
@@ -75,7 +77,7 @@ class FetchResponse:
         results: list[ReadResult],
         session_id: int,
         error: ErrorCode = ErrorCode.NONE,
-        endpoints: bytes = b"\x00",
+        endpoints: bytes = NO_ENDPOINTS,
         throttle_ms: int = 0,
     ) -> list[Chunk]:
         """The complete response as a list of byte strings and parts of files; `endpoints` is the tagged end."""
@@ -83,7 +85,7 @@ class FetchResponse:
         is_newer = self._version >= 7
         out += _THROTTLE_ERROR_SESSION(throttle_ms, error, session_id) if is_newer else _THROTTLE(throttle_ms)
         topics = _by_topic(results)
-        self._count(len(topics))
+        out += self._pack_count(len(topics))
         for group in topics:
             self._topic(group)
         if self._flexible:
@@ -104,17 +106,17 @@ class FetchResponse:
             name = entry.topic.encode()
             self._out += uvarint(len(name) + 1) if self._flexible else _INT16(len(name))
             self._out += name
-        self._count(len(results))
+        self._out += self._pack_count(len(results))
         for result in results:
             out = self._out
             out += _PARTITION(result.entry.partition, result.error, result.high_watermark, result.last_stable_offset)
             if self._version >= 5:
                 out += _INT64(result.start_offset)
-            self._count(-1 if result.aborted is None else len(result.aborted))
+            out += self._pack_count(-1 if result.aborted is None else len(result.aborted))
             for producer_id, first_offset in result.aborted or ():
-                self._out += _TWO_INT64(producer_id, first_offset)
+                out += _TWO_INT64(producer_id, first_offset)
                 if self._flexible:
-                    self._out.append(0)
+                    out.append(0)
             if self._version >= 11:
                 out += _INT32(result.preferred_read_replica)
             self._records(result.data)
@@ -125,7 +127,7 @@ class FetchResponse:
 
     def _records(self, data: LogSlice | None) -> None:
         length = 0 if data is None else data.length
-        self._count(length)
+        self._out += self._pack_count(length)
         if data is None:
             return
         if length < SENDFILE_BYTES_MIN:
@@ -139,9 +141,9 @@ class FetchResponse:
         self._size += length + len(self._out)
         self._out = bytearray()
 
-    def _count(self, count: int) -> None:
-        """The length of an array or of bytes, which are encoded alike; -1 is null."""
-        self._out += uvarint(count + 1) if self._flexible else _INT32(count)
+
+def _compact_count(count: int) -> bytes:
+    return uvarint(count + 1)
 
 
 def _tags(result: ReadResult) -> bytes:

@@ -22,7 +22,7 @@ from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, Record
 from core_broker.handlers.access import may_use_topics, may_use_transactions
 from core_broker.handlers.api import Appended
 from core_broker.handlers.context import RequestContext
-from core_broker.handlers.current_leader import LEADER_CHANGED, encode_endpoints, find_leader
+from core_broker.handlers.current_leader import LEADER_CHANGED, NO_ENDPOINTS, encode_endpoints, find_leader
 from core_broker.handlers.produce_wire import (
     TOPIC_IDS_SINCE,
     PartitionResult,
@@ -45,7 +45,6 @@ _ABORTABLE_SINCE: Final = 11
 _IMPLICIT_PARTITIONS_SINCE: Final = 12
 _ATTRIBUTES_AT: Final = 22
 _TRANSACTIONAL: Final = 0x10
-_NOT_THROTTLED: Final = bytes(4)
 _TRY_AGAIN: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -219,20 +218,17 @@ def _name_leader(result: PartitionResult, topic: str, call: ProduceCall, context
 
 
 def _respond(call: ProduceCall, results: list[TopicResult], context: RequestContext) -> bytearray | None:
-    usage = context.usage
-    throttle_time = _NOT_THROTTLED
-    if usage is not None:
-        throttle_time = usage.charge_produce(call.size_bytes, is_answered=call.acks != _ACKS_NONE).to_bytes(4, "big")
+    throttle_ms = 0
+    if context.usage is not None:
+        throttle_ms = context.usage.charge_produce(call.size_bytes, is_answered=call.acks != _ACKS_NONE)
     if call.acks == _ACKS_NONE:
         if any(result.error for topic in results for result in topic.partitions):
             raise AcksNoneFailed
         return None
-    if call.leaders:
-        endpoints = encode_endpoints(call.leaders, context)
-        return write_response(
-            results, context.api_version, context.correlation_id, endpoints=endpoints, throttle_time=throttle_time
-        )
-    return write_response(results, context.api_version, context.correlation_id, throttle_time=throttle_time)
+    endpoints = encode_endpoints(call.leaders, context) if call.leaders else NO_ENDPOINTS
+    return write_response(
+        results, context.api_version, context.correlation_id, endpoints=endpoints, throttle_ms=throttle_ms
+    )
 
 
 # --- access -----------------------------------------------------------------------------------------------------------
@@ -250,10 +246,10 @@ def _unauthorized(call: ProduceCall, context: RequestContext) -> Refusals:
     """The partitions of topics that the client may not write to, whether they exist or not."""
     refusals: Refusals = {}
     may_write = may_use_topics(context)
-    refusal = BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     for topic in call.topics:
         name = _name_of(topic, context)
         if name and not may_write(name):
+            refusal = BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             refusals.update(((name, part.index), refusal) for part in topic.partitions)
     return refusals
 

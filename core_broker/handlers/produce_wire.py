@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core_broker.errors import ErrorCode
-from core_broker.handlers.current_leader import LeaderAndEpoch, encode_leader
+from core_broker.handlers.current_leader import NO_ENDPOINTS, LeaderAndEpoch, encode_leader
 from core_broker.protocol.frames import finish_response, start_response
 from core_broker.protocol.primitives import DecodeError, read_uvarint, skip_tagged_fields, uvarint
 
@@ -98,7 +98,7 @@ def read_request(frame: memoryview, position: int, version: int) -> ProduceCall:
 
 
 def _read_flexible(frame: memoryview, position: int, version: int) -> ProduceCall:
-    """Versions 9 and up. Lengths below 127 take one byte, which is read here without a call."""
+    """Versions 9 and up. What is usually one byte is read without a call: short lengths, and that there are no tags."""
     raw = None
     if frame[position]:
         raw, position = _compact_bytes(frame, position)
@@ -118,11 +118,12 @@ def _read_flexible(frame: memoryview, position: int, version: int) -> ProduceCal
         for _ in range(partition_count):
             (index,) = _unpack_int32(frame, position)
             records, position = _compact_bytes(frame, position + 4)
-            position = _skip_tags(frame, position)
+            position = skip_tagged_fields(frame, position, len(frame)) if frame[position] else position + 1
             partitions.append(PartitionRecords(index, records))
-        position = _skip_tags(frame, position)
+        position = skip_tagged_fields(frame, position, len(frame)) if frame[position] else position + 1
         topics.append(_topic(key, version, partitions))
-    _skip_tags(frame, position)
+    if frame[position]:
+        skip_tagged_fields(frame, position, len(frame))
     return ProduceCall(None if raw is None else str(raw, "utf-8"), acks, timeout_ms, topics, len(frame))
 
 
@@ -145,10 +146,6 @@ def _compact_count(frame: memoryview, position: int, element_bytes_min: int) -> 
     if count == 0 or (count - 1) * element_bytes_min > len(frame) - position:
         raise DecodeError(f"an array of {count - 1} elements in {len(frame) - position} bytes")
     return count - 1, position
-
-
-def _skip_tags(frame: memoryview, position: int) -> int:
-    return skip_tagged_fields(frame, position, len(frame)) if frame[position] else position + 1
 
 
 def _read_plain(frame: memoryview, position: int, version: int) -> ProduceCall:
@@ -202,8 +199,8 @@ def write_response(
     version: int,
     correlation_id: int,
     *,
-    endpoints: bytes = b"\x00",
-    throttle_time: bytes = b"\0\0\0\0",
+    endpoints: bytes = NO_ENDPOINTS,
+    throttle_ms: int = 0,
 ) -> bytearray:
     """The complete response frame; `endpoints` is the tagged end."""
     flexible = version >= FLEXIBLE_SINCE
@@ -230,7 +227,7 @@ def write_response(
         if flexible:
             out.append(0)
     if version >= 1:
-        out += throttle_time
+        out += _pack_int32(throttle_ms)
     if flexible:
         out += endpoints
     return finish_response(out)

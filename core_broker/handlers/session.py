@@ -22,7 +22,5 @@ class Session(msgspec.Struct, kw_only=True):
     principal: Principal = ANONYMOUS
     throttle_ms: int = 0
     """For how long the connection must not be read once the response at hand is queued; the connection resets it."""
-    is_own: bool = False
-    """Whether it is this node that asks itself, which may do everything."""
     expires_at: float | None = None
     """When a client that logged in must have done so again, by the monotonic clock; None if it need not."""

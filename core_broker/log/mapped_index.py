@@ -27,7 +27,7 @@ FIRST_BYTES: Final = 4096
 class MappedIndex:
     """Sorted entries of `ENTRY.size` bytes; subclasses know what they mean."""
 
-    __slots__ = ("_is_checked", "_limit", "_map", "_name", "base_offset", "count")
+    __slots__ = ("_is_checked", "_map", "_name", "base_offset", "count", "count_max")
 
     ENTRY: ClassVar[struct.Struct]
 
@@ -35,24 +35,20 @@ class MappedIndex:
         # A string rather than a Path, because a start creates thousands of these and few are ever used.
         self._name = os.fspath(path)
         self.base_offset = base_offset
-        self._limit = max_bytes // self.ENTRY.size
+        self.count_max = max_bytes // self.ENTRY.size
+        """With this many entries the segment must be rolled."""
         self.count = size // self.ENTRY.size
         self._map: mmap.mmap | None = None
         self._is_checked = size == 0
 
     def configure(self, max_bytes: int) -> None:
         """Set a new size limit; existing entries are kept."""
-        self._limit = max_bytes // self.ENTRY.size
+        self.count_max = max_bytes // self.ENTRY.size
 
     @property
     def path(self) -> Path:
         """The file."""
         return Path(self._name)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more entries fit, so that the segment must be rolled."""
-        return self.count >= self._limit
 
     @property
     def size_bytes(self) -> int:
@@ -107,7 +103,7 @@ class MappedIndex:
 
     def _grow(self) -> mmap.mmap:
         size = max(FIRST_BYTES, 2 * self.size_bytes)
-        size = min(size // self.ENTRY.size, max(self._limit, self.count + 1)) * self.ENTRY.size
+        size = min(size // self.ENTRY.size, max(self.count_max, self.count + 1)) * self.ENTRY.size
         self.release()
         fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

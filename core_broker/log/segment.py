@@ -9,7 +9,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, TypeVarTuple
 
 from core_broker.log.log_file import SHARED_FILES, LogFile, reserve
 from core_broker.log.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
@@ -30,6 +30,7 @@ _RESERVE_FROM_BYTES: Final = 1024 * 1024
 _RESERVE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 _Found = TypeVar("_Found")
+_Arguments = TypeVarTuple("_Arguments")
 
 
 class BatchPosition(NamedTuple):
@@ -202,8 +203,8 @@ class Segment:
             (self.size + length > self._segment_bytes and self.size > 0)
             or (timestamp > self.roll_after_timestamp and self.size > 0)
             or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
-            or self.offsets.is_full
-            or self.times.is_full
+            or self.offsets.count >= self.offsets.count_max
+            or self.times.count >= self.times.count_max
         )
 
     def append(self, file: LogFile, view: memoryview, last_offset: int, max_timestamp: int) -> None:
@@ -307,7 +308,7 @@ class Segment:
 
     def locate(self, offset: int) -> BatchPosition | None:
         """The batch that contains `offset`, or the first one after it; None if all are before it."""
-        return self.with_valid_indexes(lambda: self._locate(offset))
+        return self.with_valid_indexes(self._locate, offset)
 
     def _locate(self, offset: int) -> BatchPosition | None:
         start = self.offsets.lookup(offset).position
@@ -318,16 +319,18 @@ class Segment:
                 return BatchPosition(position, fields)
         return None
 
-    def find_end(self, start: int, limit: int, upper_offset: int, end_offset: int) -> SliceEnd:
+    def find_end(
+        self, start: int, limit: int, upper_offset: int, end_offset: int, *, at_least_one: bool = False
+    ) -> SliceEnd:
         """The end of the complete batches from `start` that lie before byte `limit` and before `upper_offset`.
 
-        `end_offset` is the offset after the segment's last batch.
+        `end_offset` is the offset after the segment's last batch. With `at_least_one` the first may exceed `limit`.
         """
         if limit >= self.size and upper_offset >= end_offset:
             return SliceEnd(self.size, end_offset)
-        return self.with_valid_indexes(lambda: self._find_end(start, limit, upper_offset, end_offset))
+        return self.with_valid_indexes(self._find_end, start, limit, upper_offset, end_offset, at_least_one)
 
-    def _find_end(self, start: int, limit: int, upper_offset: int, end_offset: int) -> SliceEnd:
+    def _find_end(self, start: int, limit: int, upper_offset: int, end_offset: int, at_least_one: bool) -> SliceEnd:
         entry = self.offsets.lookup_position(limit)
         if upper_offset < end_offset:
             entry = min(entry, self.offsets.lookup(upper_offset))
@@ -335,7 +338,8 @@ class Segment:
         for position, fields in walk(self.file, begin, self.size):
             if position == begin > start and not self.base_offset <= fields[0] <= entry.offset:
                 raise CorruptIndexError(f"{self.offsets.path}: byte {begin} has offset {fields[0]}")
-            if position + fields[1] + LENGTH_BYTES > limit or fields[0] + fields[6] >= upper_offset:
+            is_too_large = position + fields[1] + LENGTH_BYTES > limit and not (at_least_one and position == start)
+            if is_too_large or fields[0] + fields[6] >= upper_offset:
                 return SliceEnd(position, fields[0])
         return SliceEnd(self.size, end_offset)
 
@@ -423,16 +427,16 @@ class Segment:
             log.error("log file is damaged", extra={"path": str(self.path), "reason": str(error)})
         self.times.append(self._max_timestamp, self._max_timestamp_offset)
 
-    def with_valid_indexes(self, find: Callable[[], _Found]) -> _Found:
+    def with_valid_indexes(self, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
         """Call `find`; if it finds an index damaged, rebuild the indexes (once) and retry."""
         try:
-            return find()
+            return find(*arguments)
         except (CorruptIndexError, BrokenBatch) as error:
             if self._is_rebuilt:
                 raise
             log.warning("index rebuilt", extra={"path": str(self.offsets.path), "reason": str(error)})
         self.rebuild_indexes()
-        return find()
+        return find(*arguments)
 
 
 def segment_name(base_offset: int) -> str:

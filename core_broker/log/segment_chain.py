@@ -8,9 +8,8 @@ from typing import Final
 import msgspec
 
 from core_broker.log.log_file import LogFile
-from core_broker.log.scan import HeaderFields, walk
+from core_broker.log.scan import HeaderFields
 from core_broker.log.segment import DELETED_SUFFIX, Segment
-from core_broker.protocol.records import LENGTH_BYTES
 
 _HINTS_MAX: Final = 64
 
@@ -76,13 +75,10 @@ class SegmentChain:
     def _slice(
         self, segment: Segment, start: int, end_offset: int, max_bytes: int, upper_offset: int, at_least_one: bool
     ) -> LogSlice | None:
-        end, next_offset = segment.find_end(start, start + max_bytes, upper_offset, end_offset)
+        limit = start + max_bytes
+        end, next_offset = segment.find_end(start, limit, upper_offset, end_offset, at_least_one=at_least_one)
         if end == start:
-            if not at_least_one:
-                return None
-            end, next_offset = _first_batch_end(segment, start)
-            if next_offset > upper_offset:
-                return None
+            return None
         hints = self._hints
         hints[next_offset] = (segment, end)
         if len(hints) > _HINTS_MAX:
@@ -167,10 +163,3 @@ class SegmentChain:
         segment.create()
         self._segments, self.bases, self.active = [segment], [segment.base_offset], segment
         self._hints.clear()
-
-
-def _first_batch_end(segment: Segment, start: int) -> tuple[int, int]:
-    """The end position of the batch at `start`, and the offset after it."""
-    for position, fields in walk(segment.file, start, segment.size):
-        return position + fields[1] + LENGTH_BYTES, fields[0] + fields[6] + 1
-    return start, 0

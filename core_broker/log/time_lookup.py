@@ -5,7 +5,6 @@ The time index leads near the record, headers lead to its batch, and only that b
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 from core_broker.log.scan import HeaderFields, walk
@@ -31,7 +30,7 @@ def find_timestamp(
     """The first record at or after `start_offset` with a timestamp of at least `timestamp`."""
     for segment in segments:
         if segment.size and segment.greatest_timestamp.timestamp >= timestamp:
-            found = segment.with_valid_indexes(partial(_search, segment, timestamp, start_offset, max_bytes))
+            found = segment.with_valid_indexes(_search, segment, timestamp, start_offset, max_bytes)
             if found is not None:
                 return found
     return None

@@ -41,7 +41,9 @@ def server_context(settings: TlsSettings, store: KeyStore) -> ssl.SSLContext:
     _show(context, store)
     if wanted != ssl.CERT_NONE:
         _trust(context, authorities)
-        # A resumed session would not ask for the certificate again, and so not notice that its authority was removed.
+        # A resumed session does not ask for the certificate again, and so would not notice that it has expired. With
+        # TLS 1.2 clients can still resume by session id, which Python cannot switch off; not beyond a change of the
+        # stores, because a new context knows no sessions.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
     context.verify_mode = wanted

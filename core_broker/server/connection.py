@@ -70,15 +70,14 @@ class ConnectionOwner(Protocol):
     request_bytes_max: int
     logs_requests: bool
     tick: int
+    stats: dict[int, RequestStats]
+    """The counters of each API, by key; one that is missing is added."""
 
     def forget(self, connection: "Connection") -> None:
         """Forget a connection."""
 
     def memory_is_short(self) -> None:
         """A connection has to wait until others have finished their requests."""
-
-    def stats(self, key: int) -> RequestStats:
-        """The counters of an API."""
 
 
 class Connection:
@@ -181,7 +180,7 @@ class Connection:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        if self._is_busy:
+        if (self._pending or self._blocked or self._throttle) and self._is_busy:
             self._mute_while_busy()
             return
         if self.reserved:
@@ -268,29 +267,33 @@ class Connection:
     def _answer_frames(self, view: memoryview, end: int) -> int:
         """Answer complete frames one after another; returns the position of the first unanswered byte."""
         start = 0
-        size_min, size_max = self._frame_bytes
+        pending, out = self._pending, self._out
+        size_min, size_max = HEADER_BYTES_MIN, self._owner.request_bytes_max
+        if self._login is not None:
+            size_min, size_max = self._frame_bytes
         while end - start >= SIZE_BYTES:
             size: int = _unpack_size(view, start)[0]
             if not size_min <= size <= size_max:
                 self._refuse_size(size, size_max)
                 return start
-            stop = start + SIZE_BYTES + size
+            begin = start + SIZE_BYTES
+            stop = begin + size
             if stop > end:
                 return start
             # Without a login there is a header; during one nothing is pending.
-            if self._pending and _unpack_key(view, start + SIZE_BYTES)[0] != _PRODUCE:
+            if pending and _unpack_key(view, begin)[0] != _PRODUCE:
                 self._is_pipelining = False
                 return start
-            frame = view[start + SIZE_BYTES : stop]
+            frame = view[begin:stop]
             start = stop
             if self._login is None:
                 self._answer(frame)
             else:
                 self._answer_after_login(frame, self._login)
                 size_min, size_max = self._frame_bytes
-            if len(self._out) > _ANSWERS_QUEUED_MAX:
+            if len(out) > _ANSWERS_QUEUED_MAX:
                 self._flush()
-            if (self._pending or self._blocked or self._throttle or self._closed) and (self._is_busy or self._closed):
+            if (pending or self._blocked or self._throttle or self._closed) and (self._is_busy or self._closed):
                 return start
         return start
 
@@ -648,7 +651,7 @@ class Connection:
 
     def _count(self, request: "_Request") -> None:
         """Count an answered request, and log it if the request log is on."""
-        stats = self._owner.stats(request.key)
+        stats = self._owner.stats[request.key]
         seconds = perf_counter() - request.began
         stats.count += 1
         stats.seconds += seconds

@@ -24,7 +24,7 @@ from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRe
 
 log = logging.getLogger(__name__)
 
-_OWN_SESSION: Final = Session(host="127.0.0.1", listener_name="", local_host="", is_own=True)
+_OWN_SESSION: Final = Session(host="127.0.0.1", listener_name="", local_host="")
 """That of requests of this node to itself."""
 
 
@@ -44,7 +44,7 @@ def dispatch(
     if api is None or not api.first_version <= version <= api.last_version:
         return _answer_unsupported(api, key, version, correlation_id, session)
     client_id, body = parse_client_id(frame, flexible=version >= api.flexible_since)
-    context = RequestContext(services, key, version, correlation_id, client_id, session)
+    context = RequestContext(services, key, version, correlation_id, client_id, session, services.authorizer)
     if services.quotas.is_active:
         return _dispatch_measured(api, frame, body, context)
     if api.raw_handler is not None:
@@ -97,10 +97,10 @@ def _dispatch_decoded(api: Api, frame: memoryview, body: int, context: RequestCo
 
 
 async def call_handler(request: Message, services: Services) -> Message:
-    """Answer a request of this node itself, without encoding it."""
+    """Answer a request of this node itself, which may do everything, without encoding it."""
     assert request.API_KEY is not None, "only requests have a handler"
     api = CONTROLLER_BY_KEY[request.API_KEY]
-    context = RequestContext(services, api.key, api.last_version, 0, None, _OWN_SESSION)
+    context = RequestContext(services, api.key, api.last_version, 0, None, _OWN_SESSION, authorizer=None)
     return await api.run(request, context)
 
 

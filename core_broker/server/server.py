@@ -51,7 +51,7 @@ class Server:
         self.tick = 0
         self._settings = settings
         self._metrics = metrics
-        self._stats: dict[int, RequestStats] = {}
+        self.stats: dict[int, RequestStats] = _StatsByApi(metrics)
         self._listeners: list[BoundListener] = []
         self._controller_listeners: list[BoundListener] = []
         self._connections: dict[Connection, None] = {}
@@ -185,13 +185,6 @@ class Server:
         self._limits_of(session.is_controller_listener).closed(session.listener_name, session.host)
         self._metrics.connections_open -= 1
 
-    def stats(self, key: int) -> RequestStats:
-        """The counters of an API."""
-        stats = self._stats.get(key)
-        if stats is None:
-            stats = self._stats[key] = self._metrics.request(BY_KEY[key].name)
-        return stats
-
     def _accept(self, sock: socket.socket, bound: BoundListener) -> None:
         try:
             peer, local = sock.getpeername(), sock.getsockname()
@@ -309,3 +302,15 @@ class Server:
             min(candidates, key=lambda connection: connection.last_tick).close(
                 "closed for another broker: max.connections is reached"
             )
+
+
+class _StatsByApi(dict[int, RequestStats]):
+    """The counters of each API, by key; made for its first request."""
+
+    def __init__(self, metrics: BrokerMetrics) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    def __missing__(self, key: int) -> RequestStats:
+        stats = self[key] = self._metrics.request(BY_KEY[key].name)
+        return stats

@@ -153,6 +153,44 @@ def test_both_versions_of_tls(broker: TlsBroker, version: ssl.TLSVersion) -> Non
         assert answers(connection)
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_is_resumed(broker: TlsBroker, version: ssl.TLSVersion) -> None:
+    context = broker.client_context()
+    context.minimum_version = context.maximum_version = version
+    assert is_resumed(broker, context, session_of(broker, context))
+
+
+def test_where_certificates_are_asked_for_there_are_no_tickets(mutual: TlsBroker) -> None:
+    context = mutual.client_context(app(mutual))
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    assert not is_resumed(mutual, context, session_of(mutual, context))
+
+
+def test_no_session_is_resumed_once_the_stores_have_changed(tmp_path: Path) -> None:
+    broker = TlsBroker(tmp_path)
+    trust_store = {"listener.name.external.ssl.truststore.location": str(broker.trusted)}
+    broker.settings |= {"listener.name.external.ssl.client.auth": "required", **trust_store}
+    with broker:
+        context = broker.client_context(app(broker))
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        session = session_of(broker, context)
+        assert is_resumed(broker, context, session)
+        broker.authority.save(broker.trusted)
+        eventually(lambda: not is_resumed(broker, context, session))
+
+
+def session_of(broker: TlsBroker, context: ssl.SSLContext) -> ssl.SSLSession | None:
+    with broker.connect(context) as connection:
+        assert answers(connection)  # the tickets of TLS 1.3 come before it
+        return connection.session
+
+
+def is_resumed(broker: TlsBroker, context: ssl.SSLContext, session: ssl.SSLSession | None) -> bool:
+    with broker.connect(context, session=session) as connection:
+        assert answers(connection)
+        return bool(connection.session_reused)
+
+
 def test_one_version_and_one_cipher_suite(tmp_path: Path) -> None:
     suite = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
     with TlsBroker(tmp_path, settings={"ssl.enabled.protocols": "TLSv1.2", "ssl.cipher.suites": suite}) as broker:

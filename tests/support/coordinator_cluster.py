@@ -136,7 +136,7 @@ class ClusterBroker:
         assert request.API_KEY is not None
         api = BY_KEY[request.API_KEY]
         assert api.handler is not None
-        context = RequestContext(self.services, api.key, version, 1, None, _SESSION)
+        context = RequestContext(self.services, api.key, version, 1, None, _SESSION, self.services.authorizer)
         received = decode(api.request, version, encode(request, version))
         response = await cast("Any", api.handler(received, context))
         return decode(api.response, version, encode(response, version))

@@ -59,7 +59,13 @@ class TlsBroker(BrokerProcess):
             context.load_cert_chain(path)
         return context
 
-    def connect(self, context: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> ssl.SSLSocket:
-        """A connection after its handshake."""
+    def connect(
+        self,
+        context: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
+        *,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLSocket:
+        """A connection after its handshake; `session` is one to be resumed."""
         sock = socket.create_connection(self.tls_endpoint, timeout=20)
-        return (context or self.client_context()).wrap_socket(sock, server_hostname=host)
+        return (context or self.client_context()).wrap_socket(sock, server_hostname=host, session=session)

@@ -47,7 +47,7 @@ def context(world: HandlerWorld, key: int, version: int = 0, *, is_controller: b
     session = Session(
         host="192.0.2.9", listener_name="PLAINTEXT", local_host="192.0.2.1", is_controller_listener=is_controller
     )
-    return RequestContext(world.services, key, version, 1, None, session)
+    return RequestContext(world.services, key, version, 1, None, session, world.services.authorizer)
 
 
 def code_of(request: Message, asked: RequestContext) -> ErrorCode:

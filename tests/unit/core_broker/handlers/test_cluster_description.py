@@ -64,7 +64,7 @@ async def test_endpoints_of_controllers_are_not_told_by_a_broker(
 async def test_a_controller_describes_the_controllers_that_have_registered(world: HandlerWorld) -> None:
     endpoints = [ControllerEndpoint("CONTROLLER", "there", 9093, 0), ControllerEndpoint("OTHER", "hidden", 1, 0)]
     await world.quorum.append([RegisterControllerRecord(controller_id=7, end_points=endpoints)])
-    context = RequestContext(world.services, 60, 2, 1, "admin", SESSION)
+    context = RequestContext(world.services, 60, 2, 1, "admin", SESSION, world.services.authorizer)
     response = describe_cluster.handle(DescribeClusterRequest(endpoint_type=2), context)
     assert response.controller_id == world.quorum.node_id
     assert [(node.broker_id, node.host, node.port) for node in response.brokers] == [(7, "there", 9093)]

@@ -56,8 +56,8 @@ class Coordinator:
         self.groups.become_leader(0, 0)
 
     def context(self, version: int = 1, *, key: int = 68) -> RequestContext:
-        services = cast("Any", SimpleNamespace(groups=self.groups, authorizer=self.authorizer))
-        return RequestContext(services, key, version, 1, "client", SESSION)
+        services = cast("Any", SimpleNamespace(groups=self.groups))
+        return RequestContext(services, key, version, 1, "client", SESSION, self.authorizer)
 
     async def beat(self, member_id: str, epoch: int, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields)
@@ -254,7 +254,7 @@ async def test_a_member_of_the_older_protocol_does_not_widen_the_expressions_of_
     request = JoinGroupRequest(
         "g", 10_000, 10_000, "guest", None, "consumer", [JoinGroupRequestProtocol("range", subscription("t"))]
     )
-    context = RequestContext(of_two.context().services, 11, 3, 1, "client", SESSION)
+    context = of_two.context(3, key=11)
     assert (await join_group.handle(request, context)).error_code == 0
     assert group.subscriptions.resolved == {".*": frozenset({"t"})}
 

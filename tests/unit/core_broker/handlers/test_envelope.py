@@ -96,7 +96,7 @@ class Inner:
     async def call(self, world: HandlerWorld) -> EnvelopeResponse:
         """Send a request of this API in an envelope."""
         envelope = EnvelopeRequest(request_body(UnregisterBrokerRequest(3), 0, client_id="admin"), PRINCIPAL, HOST)
-        context = RequestContext(world.services, 58, 0, 1, "broker-2", SESSION)
+        context = RequestContext(world.services, 58, 0, 1, "broker-2", SESSION, world.services.authorizer)
         return await handler([_api(self.handle, 0, 0, is_forwarded=True)])(envelope, context)
 
 

@@ -447,7 +447,7 @@ async def test_of_the_throttle_times_of_controller_and_broker_the_longer_one_cou
     alice = session()
     services = replace(slow.services, controller_channel=cast("Any", ControllerThatThrottles()))
     usage = RequestUsage(slow.quotas, alice, "app", stopwatch=Stopwatch(slow.clock), is_exempt=False)
-    context = RequestContext(services, 19, 7, 1, "app", alice, usage)
+    context = RequestContext(services, 19, 7, 1, "app", alice, services.authorizer, usage)
     answer = await _forward(BROKER_BY_KEY[19], request, request_body(request, 7), context)
     assert decode(CreateTopicsResponse, 7, as_bytes(answer), 9).throttle_time_ms == expected_ms
     assert alice.throttle_ms == expected_ms

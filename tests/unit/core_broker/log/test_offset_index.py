@@ -63,12 +63,8 @@ def test_the_file_grows_by_doubling_not_at_once(tmp_path: Path) -> None:
     assert (tmp_path / "i").stat().st_size == 8192
 
 
-def test_it_is_full_at_its_limit(tmp_path: Path) -> None:
-    index = OffsetIndex(tmp_path / "i", 0, 30)
-    for number in range(3):
-        assert not index.is_full
-        index.append(number, number * 10 + 1)
-    assert index.is_full
+def test_its_limit_counts_whole_entries(tmp_path: Path) -> None:
+    assert OffsetIndex(tmp_path / "i", 0, 30).count_max == 3
 
 
 def test_truncation_forgets_later_entries(tmp_path: Path) -> None:
