@@ -56,6 +56,21 @@ Refusal: TypeAlias = Callable[[Any, RequestContext], Message | None]
 """The response of a broker to a request that it does not forward because of how the client is connected; else None."""
 
 
+class Screened(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of which the broker that the client is connected to refuses a part."""
+
+    rest: Message | None
+    """What is forwarded; None if nothing is left."""
+    refused: Message
+    """What is not."""
+    refusal: Any
+    """The response to what is refused. Like that to the rest, it has one item in `responses` for each resource."""
+
+
+Screen: TypeAlias = Callable[[Any, RequestContext], Awaitable[Screened | None]]
+"""Looks at a request before it is forwarded; None if all of it may be."""
+
+
 class Api(msgspec.Struct, frozen=True):
     """One API: its handler and its versions."""
 
@@ -78,6 +93,8 @@ class Api(msgspec.Struct, frozen=True):
     """Whether no client quota applies: the request comes from another node."""
     refuse: Refusal | None = None
     """What the broker that the client is connected to checks, because the controller cannot."""
+    screen: Screen | None = None
+    """The same for parts of a request."""
 
     @property
     def is_change(self) -> bool:

@@ -126,6 +126,10 @@ class Server:
         for listener in self._listeners:
             listener.start()
 
+    async def check_stores(self, settings: BrokerSettings) -> None:
+        """Raise BrokerError unless open listeners could use the key stores and trust stores of other settings."""
+        await self._certificates.check(settings)
+
     async def watch_certificates(self) -> None:
         """Use renewed certificates for new connections."""
         await self._certificates.watch()

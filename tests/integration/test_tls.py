@@ -298,6 +298,11 @@ def test_a_key_store_can_be_changed_for_one_listener(tmp_path: Path) -> None:
         other = renewed.save(tmp_path / "other.pem")
         alter(broker, "listener.name.external.ssl.keystore.location", str(other))
         eventually(lambda: shown_serial(broker) == renewed.certificate.serial_number)
+        with pytest.raises(KafkaException, match=r"listener EXTERNAL: ssl\.keystore\.location: cannot read /nowhere"):
+            alter(broker, "listener.name.external.ssl.keystore.location", "/nowhere")
+        with pytest.raises(KafkaException, match=r"ssl\.keystore\.password: must not be set for PEM") as refused:
+            alter(broker, "listener.name.external.ssl.keystore.password", "s3cret")
+        assert "s3cret" not in str(refused.value) + broker.log_text()
         with pytest.raises(KafkaException, match="for one listener only"):
             alter(broker, "ssl.keystore.location", str(other))
         with pytest.raises(KafkaException, match="cannot be changed while the broker runs"):

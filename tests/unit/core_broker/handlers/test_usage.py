@@ -37,9 +37,10 @@ from core_broker.protocol.messages.produce import (
 )
 from core_broker.protocol.principals import Principal, encode_principal
 from core_broker.protocol.records import Record, build_batch
-from core_broker.server.dispatch import _forward
+from core_broker.server.dispatch import _ask_controller
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
+from tests.support.controller_location import KnownController
 from tests.support.handler_world import HandlerWorld, as_bytes
 from tests.support.wire import request_body
 
@@ -413,7 +414,7 @@ async def test_topics_that_the_broker_itself_creates_cost_nothing(world: Handler
         assert [topic.error_code for topic in response.topics] == [0]
 
 
-async def test_a_forwarded_request_is_charged_to_its_client_and_not_to_the_broker(world: HandlerWorld) -> None:
+async def test_a_ask_controllered_request_is_charged_to_its_client_and_not_to_the_broker(world: HandlerWorld) -> None:
     await world.set_quota("controller_mutation_rate", 1, user="alice")
     broker = Session(host="10.0.0.2", listener_name="CONTROLLER", local_host="10.0.0.1", is_controller_listener=True)
     codes = []
@@ -445,9 +446,10 @@ async def test_of_the_throttle_times_of_controller_and_broker_the_longer_one_cou
     await slow.set_quota("request_percentage", percentage, user="alice")
     request = create_request()
     alice = session()
-    services = replace(slow.services, controller_channel=cast("Any", ControllerThatThrottles()))
+    elsewhere, channel = KnownController(), ControllerThatThrottles()
+    services = replace(slow.services, metadata=cast("Any", elsewhere), controller_channel=cast("Any", channel))
     usage = RequestUsage(slow.quotas, alice, "app", stopwatch=Stopwatch(slow.clock), is_exempt=False)
     context = RequestContext(services, 19, 7, 1, "app", alice, usage)
-    answer = await _forward(BROKER_BY_KEY[19], request, request_body(request, 7), context)
+    answer = await _ask_controller(BROKER_BY_KEY[19], request, request_body(request, 7), context)
     assert decode(CreateTopicsResponse, 7, as_bytes(answer), 9).throttle_time_ms == expected_ms
     assert alice.throttle_ms == expected_ms
