@@ -264,7 +264,7 @@ def counted(url: str, name: str) -> float:
     """A counter of the broker's sockets."""
     with urllib.request.urlopen(url, timeout=10) as response:
         text = response.read().decode()
-    return float(re.search(rf"^kafka_server_socket_server_metrics_{name} (\S+)$", text, re.MULTILINE)[1])  # type: ignore[index]
+    return float(re.search(rf"^kafka_server_socket_server_metrics_{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE)[1])  # type: ignore[index]
 
 
 def accepted(bootstrap: str, made: Token) -> bool:
