@@ -21,6 +21,7 @@ from core_broker.protocol.messages.delete_records import DeleteRecordsRequest
 from core_broker.protocol.messages.describe_quorum import DescribeQuorumRequest
 from core_broker.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from core_broker.protocol.messages.offset_delete import OffsetDeleteRequest
+from core_broker.security.audit import REFUSALS
 
 Answer: TypeAlias = bytearray | list[Chunk] | None
 """A complete response: bytes, or bytes and parts of files, or nothing at all (`acks=0`)."""
@@ -132,10 +133,18 @@ class Api(msgspec.Struct, frozen=True):
         return response
 
     def audit(self, request: Message, response: Message, context: RequestContext) -> None:
-        """Note a change in the audit log, where it is carried out: a controller that cannot has the next one do it."""
+        """Note a change in the audit log, where it is carried out: a controller that cannot has the next one do it.
+
+        Of other requests it has those that are refused; what the authorizer refuses, it notes itself.
+        """
         audit = context.services.audit
-        if audit is not None and self.is_change and not has_not_controller_error(response):
-            audit.changed(context.session.principal, context.client_host, self.name, request, response)
+        if audit is None:
+            return
+        if self.is_change:
+            if not has_not_controller_error(response):
+                audit.changed(context.session.principal, context.client_host, self.name, request, response)
+        elif (code := getattr(response, "error_code", 0)) in REFUSALS:
+            audit.refused(context.session.principal, context.client_host, self.name, request, code)
 
     def encode(self, response: Message, context: RequestContext) -> bytearray:
         """The response as a frame, charged to the quotas of its client."""
