@@ -123,6 +123,16 @@ async def test_what_cannot_be_described_is_refused_with_a_message(
     assert (result.resource_type, result.resource_name) == resource
 
 
+async def test_a_type_of_resource_that_does_not_exist_fails_the_whole_request(world: HandlerWorld) -> None:
+    denials = world.enforce()
+    wanted = [DescribeConfigsResource(4, "1", None), DescribeConfigsResource(99, "x", None)]
+    results = (await world.call(DescribeConfigsRequest(wanted), DescribeConfigsResponse, 4)).results
+    assert [(result.resource_type, result.resource_name) for result in results] == [(4, "1"), (99, "x")]
+    assert {result.error_code for result in results} == {ErrorCode.INVALID_REQUEST}
+    assert not any(result.configs for result in results)
+    assert denials == []
+
+
 # -- altering ----------------------------------------------------------------------------------------------------------
 
 
