@@ -28,7 +28,7 @@ from core_broker.protocol.messages.delete_topics import DeleteTopicsRequest, Del
 from core_broker.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from core_broker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ReplicaState
-from core_broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from core_broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from core_broker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -406,6 +406,21 @@ async def test_added_partitions_count(world: HandlerWorld, version: int, is_refu
     assert response.throttle_time_ms == (1000 if is_refused else 13_000)
 
 
+async def test_topics_that_are_created_when_a_client_asks_for_them_count(world: HandlerWorld) -> None:
+    """The controller is on the same node; each topic has three partitions."""
+    await world.set_quota("controller_mutation_rate", 1, user="alice")
+
+    async def ask_for(name: str) -> int:
+        request = MetadataRequest([MetadataRequestTopic(name=name)])
+        (topic,) = (await world.call(request, MetadataResponse, 12, session=session())).topics
+        return topic.error_code
+
+    assert [await ask_for(name) for name in "abcde"] == [0, 0, 0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert set(world.quorum.image.topics) == set("abcd")
+    world.clock.advance(2000)
+    assert await ask_for("e") == 0
+
+
 async def test_topics_that_the_broker_itself_creates_cost_nothing(world: HandlerWorld) -> None:
     await world.set_quota("controller_mutation_rate", 0.001, user=None)
     for number in range(3):
@@ -414,7 +429,7 @@ async def test_topics_that_the_broker_itself_creates_cost_nothing(world: Handler
         assert [topic.error_code for topic in response.topics] == [0]
 
 
-async def test_a_ask_controllered_request_is_charged_to_its_client_and_not_to_the_broker(world: HandlerWorld) -> None:
+async def test_a_forwarded_request_is_charged_to_its_client_and_not_to_the_broker(world: HandlerWorld) -> None:
     await world.set_quota("controller_mutation_rate", 1, user="alice")
     broker = Session(host="10.0.0.2", listener_name="CONTROLLER", local_host="10.0.0.1", is_controller_listener=True)
     codes = []
