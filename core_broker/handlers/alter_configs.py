@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from core_broker.cluster.controller.configs import plan_replacement
 from core_broker.cluster.metadata import MetadataImage
-from core_broker.errors import BrokerError, ErrorCode
+from core_broker.errors import BrokerError
 from core_broker.handlers.api import Screened
-from core_broker.handlers.config_changes import Outcome, change_configs, find_refusals, resource_of
+from core_broker.handlers.config_changes import Outcome, change_configs, resource_of, result_fields, screen_configs
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import alter_configs as wire
 from core_broker.protocol.stored.metadata import ConfigRecord
@@ -33,16 +33,7 @@ async def handle(request: wire.AlterConfigsRequest, context: RequestContext) -> 
 
 async def screen(request: wire.AlterConfigsRequest, context: RequestContext) -> Screened | None:
     """What this broker does not forward: changes of brokers that it could not apply."""
-    refusals = await find_refusals(request.resources, context, _plan)
-    if not refusals:
-        return None
-    rest = [item for item in request.resources if resource_of(item) not in refusals]
-    refused = [item for item in request.resources if resource_of(item) in refusals]
-    return Screened(
-        rest=wire.AlterConfigsRequest(rest, request.validate_only) if rest else None,
-        refused=wire.AlterConfigsRequest(refused, request.validate_only),
-        refusal=_response(refusals.items()),
-    )
+    return await screen_configs(request, request.resources, context=context, plan=_plan, respond=_response)
 
 
 def _plan(item: wire.AlterConfigsResource, image: MetadataImage, settings: BrokerSettings) -> list[ConfigRecord]:
@@ -55,10 +46,5 @@ def _configs(item: wire.AlterConfigsResource) -> dict[str, str | None]:
 
 def _response(outcomes: Iterable[Outcome]) -> wire.AlterConfigsResponse:
     return wire.AlterConfigsResponse(
-        responses=[
-            wire.AlterConfigsResourceResponse(ErrorCode.NONE, None, *key)
-            if error is None
-            else wire.AlterConfigsResourceResponse(error.code, error.message, *key)
-            for key, error in outcomes
-        ]
+        responses=[wire.AlterConfigsResourceResponse(*result_fields(outcome)) for outcome in outcomes]
     )

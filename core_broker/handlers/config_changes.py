@@ -6,20 +6,25 @@ Unlike in Kafka, the client's right is checked first: without it a client learns
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
+
+from msgspec.structs import replace
 
 from core_broker.cluster.effective_settings import EVERY_BROKER
 from core_broker.cluster.metadata import ConfigResource, MetadataImage, ResourceType
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.access import config_refusal, may_use
+from core_broker.handlers.api import Screened
 from core_broker.handlers.context import RequestContext
+from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import alter_configs, incremental_alter_configs
 from core_broker.protocol.stored.metadata import ConfigRecord
 from core_broker.security.operations import CLUSTER_NAME
 from core_broker.security.operations import ResourceType as AclResourceType
 from core_broker.settings import BrokerConfig, BrokerSettings
 
+ConfigsRequest: TypeAlias = alter_configs.AlterConfigsRequest | incremental_alter_configs.IncrementalAlterConfigsRequest
 R = TypeVar("R", alter_configs.AlterConfigsResource, incremental_alter_configs.AlterConfigsResource)
 
 Outcome: TypeAlias = tuple[ConfigResource, BrokerError | None]
@@ -47,7 +52,34 @@ async def change_configs(
     return outcomes
 
 
-async def find_refusals(
+async def screen_configs(
+    request: ConfigsRequest,
+    items: Sequence[R],
+    *,
+    context: RequestContext,
+    plan: Plan[R],
+    respond: Callable[[Iterable[Outcome]], Message],
+) -> Screened | None:
+    """What this broker does not forward: changes of brokers that it could not apply."""
+    refusals = await _find_refusals(items, context, plan)
+    if not refusals:
+        return None
+    rest = [item for item in items if resource_of(item) not in refusals]
+    refused = [item for item in items if resource_of(item) in refusals]
+    return Screened(
+        rest=replace(request, resources=rest) if rest else None,
+        refused=replace(request, resources=refused),
+        refusal=respond(refusals.items()),
+    )
+
+
+def result_fields(outcome: Outcome) -> tuple[int, str | None, int, str]:
+    """A result in the order of the protocol: error, message, and the resource."""
+    (kind, name), error = outcome
+    return (ErrorCode.NONE, None, kind, name) if error is None else (error.code, error.message, kind, name)
+
+
+async def _find_refusals(
     items: Sequence[R], context: RequestContext, plan: Plan[R]
 ) -> dict[ConfigResource, BrokerError]:
     """The brokers among the resources whose changes this broker refuses, before the controller gets the others."""
