@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 app = Commands(no_args_is_help=True, help="Rules about who may do what: allow, deny, list, remove, check.")
 
+_PANEL = "Rule"
+
 PrincipalArgument = Annotated[
     str,
     typer.Argument(
@@ -56,14 +58,25 @@ class RuleOptions(OptionGroup):
     """What a new rule says besides who it is for and which resources it is about."""
 
     producer: Annotated[
-        bool, typer.Option("--producer", help="All that a producer to these topics needs, with its --transactional-id.")
+        bool,
+        typer.Option(
+            "--producer",
+            help="All that a producer to these topics needs, with its --transactional-id.",
+            rich_help_panel=_PANEL,
+        ),
     ] = False
     consumer: Annotated[
-        bool, typer.Option("--consumer", help="All that a consumer of these topics in this --group needs.")
+        bool,
+        typer.Option(
+            "--consumer", help="All that a consumer of these topics in this --group needs.", rich_help_panel=_PANEL
+        ),
     ] = False
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Only from this IP address; * means any.")] = (
-        view.ANYWHERE
-    )
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Only from this IP address; * means any.", rich_help_panel=_PANEL
+        ),
+    ] = view.ANYWHERE
 
 
 @app.command(
