@@ -12,7 +12,7 @@ from cryptography import x509
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.security.principal_mapping import PrincipalMapping
 from core_broker.security.stores import StoreError, check_renewal, store_files
-from core_broker.security.tls import client_context, principal_mapping, server_context, server_store
+from core_broker.security.tls import check_acceptance, client_context, principal_mapping, server_context, server_store
 from core_broker.service.settings import SettingsError
 from core_broker.settings import BrokerSettings, Listener
 from core_broker.settings.network import ENCRYPTED
@@ -84,7 +84,7 @@ class Certificates:
             try:
                 wanted = _with_stores_of(self._settings.for_listener(name), settings.for_listener(name))
                 if wanted != tls.settings:
-                    await asyncio.to_thread(_check_change, tls.certificate, wanted, name)
+                    await asyncio.to_thread(_check_change, tls, wanted, name)
             except (StoreError, SettingsError) as error:
                 # The error of Kafka for brokers (KAFKA-13609).
                 raise BrokerError(ErrorCode.INVALID_REQUEST, f"listener {name}: {error}") from None
@@ -119,13 +119,22 @@ def _report(name: str, reason: str) -> None:
     )
 
 
-def _check_change(old: x509.Certificate, settings: BrokerSettings, name: str) -> None:
-    """Raise StoreError unless a listener could use these settings, and this node could connect to it on others."""
+def _check_change(old: ListenerTls, settings: BrokerSettings, name: str) -> None:
+    """Raise StoreError unless a listener could use these settings.
+
+    If nodes connect to each other through it, those with the new stores must get along with those with the old ones.
+    """
     for key, reason in server_problems(settings):
         raise StoreError(key, reason)
-    _load_renewed(old, settings)
+    new = _load_renewed(old.certificate, settings)
     if any(connection.listener == name for connection in settings.node_connections):
-        client_context(settings)
+        new_client = client_context(settings)
+        check_acceptance(old.context, new_client, new=new_client)
+        try:
+            old_client = client_context(old.settings)
+        except StoreError:
+            return  # the files of the old stores are gone or broken, which is what this change may be for
+        check_acceptance(new.context, old_client, new=new.context)
 
 
 def _load_renewed(old: x509.Certificate, settings: BrokerSettings) -> ListenerTls:

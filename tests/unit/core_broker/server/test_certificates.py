@@ -18,6 +18,12 @@ from tests.support.patience import eventually
 
 AUTHORITY = Authority()
 PAUSE_S = 0.01
+BETWEEN_NODES = {
+    "listeners": "EXTERNAL://127.0.0.1:2,CONTROLLER://127.0.0.1:3",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "EXTERNAL",
+}
+"""The encrypted listener is the one of brokers among themselves."""
 
 
 def settings(store: Path, **more: str) -> BrokerSettings:
@@ -159,15 +165,28 @@ async def test_stores_that_contradict_each_other_are_found_before_they_are_set(t
 
 async def test_a_listener_through_which_this_node_connects_to_others_keeps_its_trust_store(tmp_path: Path) -> None:
     store = AUTHORITY.issue().save(tmp_path / "broker.pem")
-    given = {
-        "listeners": "EXTERNAL://127.0.0.1:2,CONTROLLER://127.0.0.1:3",
-        "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "EXTERNAL",
-        "ssl.truststore.location": str(AUTHORITY.save(tmp_path / "authority.pem")),
-    }
-    static = settings(store, **given)
+    static = settings(store, **BETWEEN_NODES, **{"ssl.truststore.location": str(AUTHORITY.save(tmp_path / "ca.pem"))})
     with pytest.raises(BrokerError, match=r"ssl\.truststore\.location: must be set"):
         await loaded(static).check(changed(static, **{"ssl.truststore.location": ""}))
+
+
+@pytest.mark.parametrize("client_auth", ["none", "required"])
+async def test_nodes_with_a_new_store_must_get_along_with_those_that_have_the_old_one(
+    tmp_path: Path, client_auth: str
+) -> None:
+    store = AUTHORITY.issue().save(tmp_path / "broker.pem")
+    given = {**BETWEEN_NODES, "ssl.truststore.location": str(AUTHORITY.save(tmp_path / "ca.pem"))}
+    static = settings(store, **given, **{"ssl.client.auth": client_auth})
+    certificates, other = loaded(static), Authority("Other")
+    own = {"ssl.keystore.location": str(AUTHORITY.issue().save(tmp_path / "renewed.pem"))}
+    await certificates.check(changed(static, **own))
+    foreign = {"ssl.keystore.location": str(other.issue().save(tmp_path / "foreign.pem"))}
+    with pytest.raises(BrokerError, match="would not accept each other"):
+        await certificates.check(changed(static, **foreign))
+    with pytest.raises(BrokerError, match="would not accept each other"):
+        await certificates.check(
+            changed(static, **{"ssl.truststore.location": str(other.save(tmp_path / "other.pem"))})
+        )
 
 
 async def test_what_is_not_a_store_stays_as_it_was_at_the_start(tmp_path: Path) -> None:
@@ -184,3 +203,21 @@ async def test_what_is_not_a_store_stays_as_it_was_at_the_start(tmp_path: Path) 
     tls = certificates.of("EXTERNAL")
     assert tls is not None
     assert tls.settings.ssl_enabled_protocols == ("TLSv1.2", "TLSv1.3")
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+async def test_a_store_that_has_expired_or_is_gone_can_be_replaced_but_not_by_one_that_has_expired(
+    tmp_path: Path, has_file: bool
+) -> None:
+    store = AUTHORITY.issue(has_expired=True).save(tmp_path / "broker.pem")
+    given = {**BETWEEN_NODES, "ssl.truststore.location": str(AUTHORITY.save(tmp_path / "ca.pem"))}
+    static = settings(store, **given, **{"ssl.client.auth": "required"})
+    certificates = loaded(static)
+    if not has_file:
+        store.unlink()
+    await certificates.check(
+        changed(static, **{"ssl.keystore.location": str(AUTHORITY.issue().save(tmp_path / "renewed.pem"))})
+    )
+    expired = AUTHORITY.issue(has_expired=True).save(tmp_path / "expired.pem")
+    with pytest.raises(BrokerError, match="certificate has expired|would not accept each other"):
+        await certificates.check(changed(static, **{"ssl.keystore.location": str(expired)}))
