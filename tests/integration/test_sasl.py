@@ -306,7 +306,7 @@ def test_a_client_that_does_not_log_in_again_is_disconnected(tmp_path: Path) -> 
             with pytest.raises(ConnectionError):
                 for _ in range(1000):
                     connection.request(MetadataRequest(), 9, MetadataResponse)
-        assert "the session has expired" in broker.log_text()
+        eventually(lambda: "the session has expired" in broker.log_text())  # written after the connection is closed
 
 
 # -- hostile clients --------------------------------------------------------------------------------------------------
@@ -355,6 +355,13 @@ def test_a_client_that_does_not_log_in_is_disconnected(broker: SaslBroker) -> No
         connection.request(SaslHandshakeRequest("PLAIN"), 1, SaslHandshakeResponse)
         assert connection.is_closed_by_peer()
     assert "did not log in within" in broker.log_text()
+
+
+def test_the_search_for_secrets_looks_everywhere(broker: SaslBroker) -> None:
+    """What is not secret is found in each of the places."""
+    places = places_with_secrets(broker, [TOPIC, "log.segment.bytes"])
+    for beginning in (str(broker.data), "metrics page", "DescribeConfigs of BROKER", "caudal topic list"):
+        assert any(place.startswith(beginning) for place in places), (beginning, places)
 
 
 def test_no_secret_is_written_or_shown(broker: SaslBroker) -> None:
