@@ -3,6 +3,7 @@
 Supported: topics, brokers (dynamic keys), groups; validate_only. Clients should prefer IncrementalAlterConfigs, which
 does not undo the changes of other clients (KIP-339).
 Ignored: nothing.
+A broker takes changes of its own configs only, and refuses key stores and trust stores that it could not use.
 
 Versions: 2 flexible.
 """

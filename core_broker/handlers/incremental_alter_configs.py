@@ -2,6 +2,7 @@
 
 Supported: SET, DELETE, and for lists APPEND and SUBTRACT; topics, brokers (dynamic keys), groups; validate_only.
 Ignored: nothing. Broker loggers are rejected with a message.
+A broker takes changes of its own configs only, and refuses key stores and trust stores that it could not use.
 
 Versions: 1 flexible.
 """
