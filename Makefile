@@ -21,7 +21,7 @@ ON_BROKERS := $(filter-out $(addprefix tests/conformance/test_,connect_%.py ever
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check simulate test test-unit test-all test-cluster test-kafka test-mixed test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
+.PHONY: help setup check simulate test test-unit test-all test-cluster test-kafka test-mixed test-java test-helm test-docker test-spark-jars chaos fuzz-logins run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -126,6 +126,12 @@ chaos: setup ## Kill, pause, cut off and fill up brokers under load, and check w
 	$(if $(MIXED),$(FETCH_KAFKA))
 	$(if $(MIXED),KAFKA_JARS=$(KAFKA_FOLDER)) $(BIN)/python -m tests.chaos --minutes $(MINUTES) --faults $(FAULTS) \
 		--kinds "$(KINDS)" --seed $(SEED) $(if $(MIXED),--mixed $(MIXED))
+
+FRAMES ?= 1000000
+
+fuzz-logins: setup ## Send damaged logins of every mechanism to the broker's state machine (FRAMES=1000000, SEED=)
+	CAUDAL_LOGIN_FRAMES=$(FRAMES) CAUDAL_LOGIN_SEED=$(SEED) $(BIN)/python -m pytest \
+		tests/unit/core_broker/server/test_authentication.py -k damaged_logins
 
 run: setup ## Start the whole platform and show it at work, step by step (ONCE=1 ends it afterwards, BROKERS=3 on a cluster)
 	@$(BIN)/caudal quickstart $(if $(BROKERS),--brokers $(BROKERS))

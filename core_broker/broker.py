@@ -316,6 +316,7 @@ class _Parts:
             tokens=tokens,
             api_versions=advertised_versions(),
             controller_api_versions=advertised_versions(CONTROLLER_APIS),
+            check_stores=server.check_stores,
             authorizer=self.authorizer,
             audit=audit,
         )

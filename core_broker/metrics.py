@@ -29,6 +29,15 @@ class RequestStats(msgspec.Struct, gc=False):
     seconds_max: float = 0.0
 
 
+class LoginStats(msgspec.Struct, gc=False):
+    """How often clients of one listener logged in by one mechanism."""
+
+    succeeded: int = 0
+    failed: int = 0
+    renewals_succeeded: int = 0
+    renewals_failed: int = 0
+
+
 class BrokerMetrics:
     """All counters of one broker."""
 
@@ -38,16 +47,13 @@ class BrokerMetrics:
         self.connections_open = 0
         self.connections_accepted = 0
         self.connections_refused = 0
-        self.authentications_succeeded = 0
-        self.authentications_failed = 0
+        self.logins: dict[tuple[str, str], LoginStats] = {}
         self.frames_refused = 0
         self.registry_questions = 0
         self.registry_failures = 0
         self.isr_shrinks = 0
         self.isr_expands = 0
         self.isr_changes_failed = 0
-        self.reauthentications_succeeded = 0
-        self.reauthentications_failed = 0
         self.sessions_expired = 0
 
     def isr_changed(self, before: Sequence[int], after: Sequence[int]) -> None:
@@ -83,6 +89,17 @@ class BrokerMetrics:
     def forget_topic(self, name: str) -> None:
         """Drop the counters of a deleted topic."""
         self.topics.pop(name, None)
+
+    def login(self, listener: str, mechanism: str) -> LoginStats:
+        """The counters of a listener and one of its mechanisms (`TLS` for certificates), made at first use.
+
+        Before a client has chosen an enabled mechanism, it is `unknown`: clients could invent any number of them.
+        """
+        key = listener, mechanism or "unknown"
+        stats = self.logins.get(key)
+        if stats is None:
+            stats = self.logins[key] = LoginStats()
+        return stats
 
     def request(self, name: str) -> RequestStats:
         """The counters of one API, made at first use."""

@@ -97,18 +97,7 @@ class Security:
 
     def create_acls(self, acls: Iterable[Acl]) -> None:
         """Add ACLs; those that the cluster accepts stay even if it rejects others."""
-        creations = [
-            create_acls.AclCreation(
-                resource_type=_number(acl.resource_type),
-                resource_name=acl.resource_name,
-                resource_pattern_type=_number(acl.pattern_type),
-                principal=acl.principal,
-                host=acl.host,
-                operation=_number(acl.operation),
-                permission_type=_number(acl.permission),
-            )
-            for acl in dict.fromkeys(acls)
-        ]
+        creations = [create_acls.AclCreation(*_fields(acl)) for acl in dict.fromkeys(acls)]
         request = create_acls.CreateAclsRequest(creations)
         response = self._send(request, _ACL_VERSIONS, create_acls.CreateAclsResponse)
         for result in response.results:
@@ -116,18 +105,7 @@ class Security:
 
     def delete_acls(self, acls: Iterable[Acl]) -> None:
         """Remove ACLs; one that is not there any more is no error."""
-        filters = [
-            delete_acls.DeleteAclsFilter(
-                resource_type_filter=_number(acl.resource_type),
-                resource_name_filter=acl.resource_name,
-                pattern_type_filter=_number(acl.pattern_type),
-                principal_filter=acl.principal,
-                host_filter=acl.host,
-                operation=_number(acl.operation),
-                permission_type=_number(acl.permission),
-            )
-            for acl in acls
-        ]
+        filters = [delete_acls.DeleteAclsFilter(*_fields(acl)) for acl in acls]
         response = self._send(delete_acls.DeleteAclsRequest(filters), _ACL_VERSIONS, delete_acls.DeleteAclsResponse)
         for result in response.filter_results:
             _raise_error(result.error_code, result.error_message)
@@ -204,6 +182,19 @@ def _number(word: ResourceType | PatternType | Operation | Permission) -> int:
 def _named(words: type[S], number: int) -> S:
     listed = list(words)
     return listed[number] if 0 <= number < len(listed) else listed[0]
+
+
+def _fields(acl: Acl) -> tuple[int, str, int, str, str, int, int]:
+    """An ACL in the order of the protocol, which is the same in each of its messages."""
+    return (
+        _number(acl.resource_type),
+        acl.resource_name,
+        _number(acl.pattern_type),
+        acl.principal,
+        acl.host,
+        _number(acl.operation),
+        _number(acl.permission),
+    )
 
 
 def _order(acl: Acl) -> tuple[object, ...]:

@@ -3,40 +3,49 @@
 Supported: topics, brokers (dynamic keys), groups; validate_only. Clients should prefer IncrementalAlterConfigs, which
 does not undo the changes of other clients (KIP-339).
 Ignored: nothing.
+A broker takes changes of its own configs only, and refuses key stores and trust stores that it could not use.
 
 Versions: 2 flexible.
 """
 
-from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from core_broker.errors import BrokerError, ErrorCode
-from core_broker.handlers.access import config_refusal
+from core_broker.cluster.controller.configs import plan_replacement
+from core_broker.cluster.metadata import MetadataImage
+from core_broker.errors import BrokerError
+from core_broker.handlers.api import Screened
+from core_broker.handlers.config_changes import Outcome, change_configs, resource_of, result_fields, screen_configs
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages import alter_configs as wire
+from core_broker.protocol.stored.metadata import ConfigRecord
+from core_broker.settings import BrokerSettings
 
 
 async def handle(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
     """Replace the configs of each resource."""
-    counts = Counter(_key(item) for item in request.resources)
-    refusal = config_refusal(context)
-    refusals = {key: refused for key in counts if (refused := refusal(*key)) is not None}
-    wanted = [item for item in request.resources if counts[_key(item)] == 1 and _key(item) not in refusals]
-    outcomes = await context.services.controller.replace_configs(
-        [(_key(item), {config.name: config.value for config in item.configs}) for item in wanted],
-        validate_only=request.validate_only,
+
+    async def change(wanted: Sequence[wire.AlterConfigsResource]) -> list[BrokerError | None]:
+        return await context.services.controller.replace_configs(
+            [(resource_of(item), _configs(item)) for item in wanted], validate_only=request.validate_only
+        )
+
+    return _response(await change_configs(request.resources, context, change))
+
+
+async def screen(request: wire.AlterConfigsRequest, context: RequestContext) -> Screened | None:
+    """What this broker does not forward: changes of brokers that it could not apply."""
+    return await screen_configs(request, request.resources, context=context, plan=_plan, respond=_response)
+
+
+def _plan(item: wire.AlterConfigsResource, image: MetadataImage, settings: BrokerSettings) -> list[ConfigRecord]:
+    return plan_replacement(resource_of(item), _configs(item), image, settings)
+
+
+def _configs(item: wire.AlterConfigsResource) -> dict[str, str | None]:
+    return {config.name: config.value for config in item.configs}
+
+
+def _response(outcomes: Iterable[Outcome]) -> wire.AlterConfigsResponse:
+    return wire.AlterConfigsResponse(
+        responses=[wire.AlterConfigsResourceResponse(*result_fields(outcome)) for outcome in outcomes]
     )
-    results = [_response(_key(item), outcome) for item, outcome in zip(wanted, outcomes, strict=True)]
-    repeated = BrokerError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
-    results.extend(_response(key, repeated) for key, count in counts.items() if count > 1)
-    results.extend(_response(key, refused) for key, refused in refusals.items() if counts[key] == 1)
-    return wire.AlterConfigsResponse(responses=results)
-
-
-def _key(resource: wire.AlterConfigsResource) -> tuple[int, str]:
-    return resource.resource_type, resource.resource_name
-
-
-def _response(key: tuple[int, str], outcome: BrokerError | None) -> wire.AlterConfigsResourceResponse:
-    if outcome is None:
-        return wire.AlterConfigsResourceResponse(ErrorCode.NONE, None, *key)
-    return wire.AlterConfigsResourceResponse(outcome.code, outcome.message, *key)

@@ -21,6 +21,7 @@ from core_broker.protocol.messages.delete_records import DeleteRecordsRequest
 from core_broker.protocol.messages.describe_quorum import DescribeQuorumRequest
 from core_broker.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from core_broker.protocol.messages.offset_delete import OffsetDeleteRequest
+from core_broker.security.audit import REFUSALS
 
 Answer: TypeAlias = bytearray | list[Chunk] | None
 """A complete response: bytes, or bytes and parts of files, or nothing at all (`acks=0`)."""
@@ -56,6 +57,21 @@ Refusal: TypeAlias = Callable[[Any, RequestContext], Message | None]
 """The response of a broker to a request that it does not forward because of how the client is connected; else None."""
 
 
+class Screened(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of which the broker that the client is connected to refuses a part."""
+
+    rest: Message | None
+    """What is forwarded; None if nothing is left."""
+    refused: Message
+    """What is not."""
+    refusal: Any
+    """The response to what is refused. Like that to the rest, it has one item in `responses` for each resource."""
+
+
+Screen: TypeAlias = Callable[[Any, RequestContext], Awaitable[Screened | None]]
+"""Looks at a request before it is forwarded; None if all of it may be."""
+
+
 class Api(msgspec.Struct, frozen=True):
     """One API: its handler and its versions."""
 
@@ -78,6 +94,8 @@ class Api(msgspec.Struct, frozen=True):
     """Whether no client quota applies: the request comes from another node."""
     refuse: Refusal | None = None
     """What the broker that the client is connected to checks, because the controller cannot."""
+    screen: Screen | None = None
+    """The same for parts of a request."""
 
     @property
     def is_change(self) -> bool:
@@ -115,10 +133,18 @@ class Api(msgspec.Struct, frozen=True):
         return response
 
     def audit(self, request: Message, response: Message, context: RequestContext) -> None:
-        """Note a change in the audit log, where it is carried out: a controller that cannot has the next one do it."""
+        """Note a change in the audit log, where it is carried out: a controller that cannot has the next one do it.
+
+        Of other requests it has those that are refused; what the authorizer refuses, it notes itself.
+        """
         audit = context.services.audit
-        if audit is not None and self.is_change and not has_not_controller_error(response):
-            audit.changed(context.session.principal, context.client_host, self.name, request, response)
+        if audit is None:
+            return
+        if self.is_change:
+            if not has_not_controller_error(response):
+                audit.changed(context.session.principal, context.client_host, self.name, request, response)
+        elif (code := getattr(response, "error_code", 0)) in REFUSALS:
+            audit.refused(context.session.principal, context.client_host, self.name, request, code)
 
     def encode(self, response: Message, context: RequestContext) -> bytearray:
         """The response as a frame, charged to the quotas of its client."""

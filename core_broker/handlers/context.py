@@ -1,5 +1,7 @@
 """What a handler gets in addition to the request: the parts of the broker, and the client."""
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from core_broker.cluster.controller.controller import Controller
@@ -53,6 +55,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """Key, lowest and highest version of each API of brokers."""
     controller_api_versions: tuple[tuple[int, int, int], ...] = ()
     """The same of controller listeners."""
+    check_stores: Callable[[BrokerSettings], Awaitable[None]]
+    """Raises BrokerError if the listeners of this node could not use the key stores and trust stores of settings."""
     authorizer: Authorizer | None = None
     """Without one everything is allowed."""
     audit: AuditLog | None = None

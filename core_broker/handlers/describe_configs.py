@@ -2,7 +2,8 @@
 
 Supported: topics, brokers (by id: all configs; by the empty name: those set for all brokers), groups; selected keys;
 synonyms; documentation. Values of secrets are null.
-Ignored: nothing. Broker loggers and client metrics are rejected with a message.
+Ignored: nothing. Broker loggers and client metrics are rejected with a message. As in Kafka, a type of resource that
+does not exist fails the whole request.
 
 Versions: 1 sources and synonyms (KIP-226); 3 types and documentation (KIP-569); 4 flexible.
 """
@@ -30,6 +31,10 @@ from core_broker.settings import (
 
 def handle(request: wire.DescribeConfigsRequest, context: RequestContext) -> wire.DescribeConfigsResponse:
     """Describe each resource."""
+    for resource in request.resources:
+        if resource.resource_type not in _TYPES:
+            reason = f"resource type {resource.resource_type} is unknown; use topics (2), brokers (4) or groups (32)"
+            raise BrokerError(ErrorCode.INVALID_REQUEST, reason)
     refusal = config_refusal(context)
     results = [_describe(item, request, context, refusal) for item in request.resources]
     refused = {*DENIED.values()}
@@ -106,6 +111,7 @@ def _refuse_logger(name: str, _context: RequestContext) -> list[DescribedSetting
     )
 
 
+_TYPES: Final = frozenset(ResourceType)
 _DESCRIBERS: Final[dict[int, Callable[[str, RequestContext], list[DescribedSetting]]]] = {
     ResourceType.TOPIC: _describe_topic,
     ResourceType.BROKER: _describe_broker,

@@ -19,6 +19,7 @@ from core_broker.handlers.api import Api
 from core_broker.handlers.context import RequestContext
 from core_broker.handlers.error_responses import error_response
 from core_broker.handlers.session import Session
+from core_broker.handlers.usage import RequestUsage, Stopwatch
 from core_broker.protocol.fields import Message
 from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, parse_client_id, unpack_header
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
@@ -81,12 +82,25 @@ def _open(
         local_host=context.session.local_host,
         principal=principal,
     )
-    usage = None if context.usage is None else context.usage.of_forwarded(session, client_id)
+    usage = _usage(context, session, client_id)
     services = context.services
     forwarded = RequestContext(
         services, key, version, correlation_id, client_id, session, services.authorizer, usage=usage
     )
     return api, request, forwarded
+
+
+def _usage(context: RequestContext, session: Session, client_id: str | None) -> RequestUsage | None:
+    """The use of the request in the envelope."""
+    if context.usage is not None:
+        return context.usage.of_forwarded(session, client_id)
+    quotas = context.services.quotas
+    if not quotas.is_active:
+        return None
+    # The broker of this node asks for its client: what it changes counts, and its time is measured where it came in.
+    stopwatch = Stopwatch(context.services.clock)
+    stopwatch.pause()
+    return RequestUsage(quotas, session, client_id, stopwatch=stopwatch, is_exempt=False)
 
 
 async def _run(api: Api, request: Message, context: RequestContext) -> Message:

@@ -18,6 +18,7 @@ from core_broker.protocol.messages import (
     create_topics,
     delete_acls,
     delete_topics,
+    describe_configs,
     describe_user_scram_credentials,
     elect_leaders,
     find_coordinator,
@@ -65,6 +66,15 @@ def _delete_topics(request: delete_topics.DeleteTopicsRequest, code: int, messag
 def _create_partitions(request: create_partitions.CreatePartitionsRequest, code: int, message: str) -> Message:
     return create_partitions.CreatePartitionsResponse(
         results=[create_partitions.CreatePartitionsTopicResult(topic.name, code, message) for topic in request.topics]
+    )
+
+
+def _describe_configs(request: describe_configs.DescribeConfigsRequest, code: int, message: str) -> Message:
+    return describe_configs.DescribeConfigsResponse(
+        results=[
+            describe_configs.DescribeConfigsResult(code, message, resource.resource_type, resource.resource_name)
+            for resource in request.resources
+        ]
     )
 
 
@@ -286,6 +296,7 @@ _ITEMISED: Final[dict[type[Message], Callable[[Any, int, str], Message]]] = {
     create_topics.CreateTopicsRequest: _create_topics,
     delete_acls.DeleteAclsRequest: _delete_acls,
     delete_topics.DeleteTopicsRequest: _delete_topics,
+    describe_configs.DescribeConfigsRequest: _describe_configs,
     describe_user_scram_credentials.DescribeUserScramCredentialsRequest: _describe_scram_credentials,
     elect_leaders.ElectLeadersRequest: _elect_leaders,
     find_coordinator.FindCoordinatorRequest: _find_coordinator,

@@ -4,9 +4,8 @@ Supported: all of it. The owner and the renewers of the token may do this, and n
 Ignored: nothing. The message of an error is not part of the response.
 """
 
-from core_broker.errors import BrokerError
 from core_broker.handlers.context import RequestContext
-from core_broker.handlers.token_login import check_forwarded_login, check_login
+from core_broker.handlers.token_login import check_forwarded_login, refused_login
 from core_broker.protocol.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
@@ -15,11 +14,8 @@ from core_broker.protocol.messages.expire_delegation_token import (
 
 def refuse(_request: ExpireDelegationTokenRequest, context: RequestContext) -> ExpireDelegationTokenResponse | None:
     """The response of a broker that does not forward the request, because of how the client is connected."""
-    try:
-        check_login(context)
-    except BrokerError as error:
-        return ExpireDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)
-    return None
+    code = refused_login(context)
+    return None if code is None else ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)
 
 
 async def handle(request: ExpireDelegationTokenRequest, context: RequestContext) -> ExpireDelegationTokenResponse:

@@ -171,7 +171,8 @@ def _error(
     if by_id:
         return wire.MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
     name = wanted.name or ""
-    if name in failed:
+    # As in Kafka, a client over its quota of changes finds that the topic is not there yet, and asks again.
+    if name in failed and failed[name].code != ErrorCode.THROTTLING_QUOTA_EXCEEDED:
         return wire.MetadataResponseTopic(failed[name].code, name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
     return wire.MetadataResponseTopic(code, name)

@@ -80,7 +80,7 @@ from core_broker.handlers import (
     vote,
     write_txn_markers,
 )
-from core_broker.handlers.api import Api, MessageHandler, Refusal
+from core_broker.handlers.api import Api, MessageHandler, Refusal, Screen
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from core_broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -96,6 +96,7 @@ def _api(
     is_exempt: bool = False,
     check: Callable[[Any], None] | None = None,
     refuse: Refusal | None = None,
+    screen: Screen | None = None,
 ) -> Api:
     """A row for a handler; its annotations say which API it is."""
     hints = get_type_hints(handler)
@@ -110,6 +111,7 @@ def _api(
         is_exempt=is_exempt,
         check=check,
         refuse=refuse,
+        screen=screen,
     )
 
 
@@ -125,10 +127,10 @@ _FORWARDED: Final = (
     _api(delete_topics.handle, 1, 6, is_forwarded=True),
     _api(create_acls.handle, 1, 3, is_forwarded=True, check=create_acls.check),
     _api(delete_acls.handle, 1, 3, is_forwarded=True, check=delete_acls.check),
-    _api(alter_configs.handle, 0, 2, is_forwarded=True),
+    _api(alter_configs.handle, 0, 2, is_forwarded=True, screen=alter_configs.screen),
     _api(create_partitions.handle, 0, 3, is_forwarded=True),
     _api(elect_leaders.handle, 0, 2, is_forwarded=True),
-    _api(incremental_alter_configs.handle, 0, 1, is_forwarded=True),
+    _api(incremental_alter_configs.handle, 0, 1, is_forwarded=True, screen=incremental_alter_configs.screen),
     _api(alter_partition_reassignments.handle, 0, 1, is_forwarded=True),
     _api(list_partition_reassignments.handle, 0, 0, is_forwarded=True),
     _api(alter_client_quotas.handle, 0, 1, is_forwarded=True),

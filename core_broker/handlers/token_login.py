@@ -23,6 +23,15 @@ def check_login(context: RequestContext) -> None:
         raise _refusal(f"listener {session.listener_name} does not know who the client is; use one with a login")
 
 
+def refused_login(context: RequestContext) -> ErrorCode | None:
+    """The error of `check_login`, if there is one."""
+    try:
+        check_login(context)
+    except BrokerError as error:
+        return error.code
+    return None
+
+
 def check_forwarded_login(context: RequestContext) -> None:
     """The same on the controller, for a client of its own or of a broker that has checked the rest."""
     if context.session.is_controller_listener:

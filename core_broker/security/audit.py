@@ -56,6 +56,12 @@ _AUTHORIZATION_CODES: Final = frozenset(
         ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
     }
 )
+REFUSALS: Final[dict[int, str]] = {
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "the cluster has no delegation tokens",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "tokens are for clients with a login that is not a token itself",
+    ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH: "the client is neither the owner nor a renewer of the token",
+}
+"""Errors that refuse a client without the authorizer being asked, and why."""
 _ITEMS_MAX: Final = 200
 """Elements of all lists of a request that are written."""
 _CHARACTERS_MAX: Final = 256
@@ -91,17 +97,25 @@ class AuditLog:
     def changed(self, principal: Principal, host: str, api: str, request: Message, response: Message) -> None:
         """Note a request that changes something, and what became of it.
 
-        One that was refused as a whole is in the log as a denial already.
+        One that the authorizer refused as a whole is in the log as a denial already.
         """
         codes = _error_codes(response)
         failures = [code for code in codes if code != ErrorCode.NONE]
         if failures and len(failures) == len(codes) and set(failures) <= _AUTHORIZATION_CODES:
+            return
+        if len(codes) == 1 and codes[0] in REFUSALS:
+            self.refused(principal, host, api, request, codes[0])
             return
         if not self._admits(self._changes, principal, host):
             return
         outcome = "ok" if not failures else "failed" if len(failures) == len(codes) else "partly failed"
         names = sorted({ErrorCode(code).name for code in failures})
         self._write("changed", principal, host, api, request=_Request().shown(request), outcome=outcome, errors=names)
+
+    def refused(self, principal: Principal, host: str, api: str, request: Message, code: int) -> None:
+        """Note that a request was refused with one of REFUSALS, for a reason that is not a rule."""
+        if self._admits(self._denials, principal, host):
+            self._write("denied", principal, host, api, reason=REFUSALS[code], request=_Request().shown(request))
 
     def close(self) -> None:
         """Write how many events were left out last."""

@@ -101,6 +101,9 @@ class Authorizer:
         self._super_users = frozenset((user.kind, user.name) for user in super_users)
         self._allows_everyone = allows_everyone
         self._on_denial = on_denial
+        self.allowed = 0
+        """Questions that were answered with yes; `denied` is how many were not."""
+        self.denied = 0
         self._decisions: dict[_Question, Decision] = {}
 
     # -- the metadata --
@@ -147,9 +150,13 @@ class Authorizer:
         `is_logged` is False for questions whose denial does not refuse anything by itself.
         """
         decision = self.decide(principal, host, operation, kind, name)
-        if not decision.is_allowed and is_logged and self._on_denial is not None:
+        if decision.is_allowed:
+            self.allowed += 1
+            return True
+        self.denied += 1
+        if is_logged and self._on_denial is not None:
             self._on_denial(Denial(principal, host, operation, kind, name, api, decision))
-        return decision.is_allowed
+        return False
 
     def allows_on_any(
         self,
@@ -162,13 +169,16 @@ class Authorizer:
         is_logged: bool = True,
     ) -> bool:
         """Whether a principal may do something to at least one resource that may exist (KIP-679)."""
-        if self.decide(principal, host, operation, kind, _UNNAMED).is_allowed:
-            return True
         acls = self.acls.of_type(kind)
-        is_allowed = acls is not None and _allows_some(acls, subjects_of(principal, host), _DENYING_BITS[operation])
-        if not is_allowed and is_logged and self._on_denial is not None:
+        if self.decide(principal, host, operation, kind, _UNNAMED).is_allowed or (
+            acls is not None and _allows_some(acls, subjects_of(principal, host), _DENYING_BITS[operation])
+        ):
+            self.allowed += 1
+            return True
+        self.denied += 1
+        if is_logged and self._on_denial is not None:
             self._on_denial(Denial(principal, host, operation, kind, None, api, _NOT_ON_ANY))
-        return is_allowed
+        return False
 
     def decide(self, principal: Principal, host: str, operation: Operation, kind: ResourceType, name: str) -> Decision:
         """As `allows`, with the rule that decides. Raises BrokerError until ACLs are known."""

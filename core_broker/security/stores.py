@@ -129,8 +129,11 @@ def _alternative_names(certificate: x509.Certificate) -> set[str]:
 
 
 def _read(location: str, where: str) -> bytes:
+    path = Path(location)
     try:
-        with Path(location).open("rb") as file:
+        if path.exists() and not path.is_file():  # opening a pipe would wait for its writer
+            raise StoreError(where, f"cannot read {location}: it is not a file")
+        with path.open("rb") as file:
             data = file.read(STORE_BYTES_MAX + 1)
     except OSError as error:
         raise StoreError(where, f"cannot read {location}: {error.strerror}") from None

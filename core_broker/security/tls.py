@@ -20,6 +20,9 @@ _CLIENT_AUTH: Final = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
+_HANDSHAKE_STEPS_MAX: Final = 10
+_NO_CHECK_TIME: Final = ssl.VerifyFlags(0x200000)
+"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name."""
 _TLS13_SUITES: Final = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
 
 
@@ -64,6 +67,30 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
     if store is not None:
         _show(context, store)
     return context
+
+
+def check_acceptance(server: ssl.SSLContext, client: ssl.SSLContext, *, new: ssl.SSLContext) -> None:
+    """Raise StoreError unless two nodes with these contexts accept each other's certificates, whatever their names.
+
+    The `new` one of them, which is of no use afterwards, accepts that the other's certificate has expired.
+    """
+    client.check_hostname = False
+    new.verify_flags |= _NO_CHECK_TIME
+    inbox, outbox = ssl.MemoryBIO(), ssl.MemoryBIO()
+    waiting = [server.wrap_bio(inbox, outbox, server_side=True), client.wrap_bio(outbox, inbox)]
+    for _ in range(_HANDSHAKE_STEPS_MAX):
+        for side in tuple(waiting):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLError as error:
+                reason = getattr(error, "verify_message", None) or error.reason
+                text = f"nodes with this store and nodes with the one in use would not accept each other ({reason})"
+                raise StoreError(
+                    "ssl.keystore.location", f"{text}; add both authorities to the trust stores first"
+                ) from None
+            waiting.remove(side)
 
 
 def certificate_principal(der: bytes | None, mapping: PrincipalMapping) -> Principal:

@@ -238,10 +238,11 @@ class Authentication:
         self._state = _State.COMPLETE
         self._session.principal = success.principal
         self._session.expires_at = None if lifetime_ms is None else self._clock.monotonic() + lifetime_ms / 1000
+        stats = self._metrics.login(self._session.listener_name, self.mechanism_name)
         if self._former_mechanism is None:
-            self._metrics.authentications_succeeded += 1
+            stats.succeeded += 1
         else:
-            self._metrics.reauthentications_succeeded += 1
+            stats.renewals_succeeded += 1
         answer = SaslAuthenticateResponse(
             error_message=None, auth_bytes=success.data, session_lifetime_ms=lifetime_ms or 0
         )
@@ -271,10 +272,11 @@ class Authentication:
 
     def _fail(self, failure: Failure, response: bytearray | None, *, key: int = _AUTHENTICATE) -> Reply:
         self._state = _State.FAILED
+        stats = self._metrics.login(self._session.listener_name, self.mechanism_name)
         if self._former_mechanism is None:
-            self._metrics.authentications_failed += 1
+            stats.failed += 1
         else:
-            self._metrics.reauthentications_failed += 1
+            stats.renewals_failed += 1
         log.info(
             "authentication failed",
             extra={

@@ -12,11 +12,11 @@ from cryptography import x509
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.security.principal_mapping import PrincipalMapping
 from core_broker.security.stores import StoreError, check_renewal, store_files
-from core_broker.security.tls import principal_mapping, server_context, server_store
+from core_broker.security.tls import check_acceptance, client_context, principal_mapping, server_context, server_store
 from core_broker.service.settings import SettingsError
 from core_broker.settings import BrokerSettings, Listener
 from core_broker.settings.network import ENCRYPTED
-from core_broker.settings.tls import STORE_KEYS
+from core_broker.settings.tls import STORE_KEYS, server_problems
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,17 @@ class Certificates:
                 self._changes.add(task)
                 task.add_done_callback(self._changes.discard)
 
+    async def check(self, settings: BrokerSettings) -> None:
+        """Raise BrokerError unless these settings could be applied; `configure` would keep the old stores instead."""
+        for name, tls in tuple(self._by_listener.items()):
+            try:
+                wanted = _with_stores_of(self._settings.for_listener(name), settings.for_listener(name))
+                if wanted != tls.settings:
+                    await asyncio.to_thread(_check_change, tls, wanted, name)
+            except (StoreError, SettingsError) as error:
+                # The error of Kafka for brokers (KAFKA-13609).
+                raise BrokerError(ErrorCode.INVALID_REQUEST, f"listener {name}: {error}") from None
+
     async def watch(self, seconds: float = _CHECK_SECONDS) -> None:
         """Load the stores again whenever their files change."""
         while True:
@@ -93,8 +104,7 @@ class Certificates:
             # Files that cannot be used are tried again when they change.
             tls.settings, tls.signature = settings, await asyncio.to_thread(_signature, settings)
             try:
-                renewed = await asyncio.to_thread(_load, settings)
-                check_renewal(tls.certificate, renewed.certificate, settings)
+                renewed = await asyncio.to_thread(_load_renewed, tls.certificate, settings)
             except StoreError as error:
                 _report(name, str(error))
                 return
@@ -107,6 +117,30 @@ def _report(name: str, reason: str) -> None:
         "cannot use the new certificates; new connections still get the old ones",
         extra={"listener": name, "reason": reason},
     )
+
+
+def _check_change(old: ListenerTls, settings: BrokerSettings, name: str) -> None:
+    """Raise StoreError unless a listener could use these settings.
+
+    If nodes connect to each other through it, those with the new stores must get along with those with the old ones.
+    """
+    for key, reason in server_problems(settings):
+        raise StoreError(key, reason)
+    new = _load_renewed(old.certificate, settings)
+    if any(connection.listener == name for connection in settings.node_connections):
+        new_client = client_context(settings)
+        check_acceptance(old.context, new_client, new=new_client)
+        try:
+            old_client = client_context(old.settings)
+        except StoreError:
+            return  # the files of the old stores are gone or broken, which is what this change may be for
+        check_acceptance(new.context, old_client, new=new.context)
+
+
+def _load_renewed(old: x509.Certificate, settings: BrokerSettings) -> ListenerTls:
+    renewed = _load(settings)
+    check_renewal(old, renewed.certificate, settings)
+    return renewed
 
 
 def _load(settings: BrokerSettings) -> ListenerTls:

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Awaitable, Coroutine
-from typing import Final
+from typing import Any, Final
 
 from core_broker.cluster.controller_channel import has_not_controller_error
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.handlers.api import Answer, Api, Appended
+from core_broker.handlers.api import Answer, Api, Appended, Screened
 from core_broker.handlers.context import RequestContext, Services
 from core_broker.handlers.error_responses import error_response
 from core_broker.handlers.session import Session
@@ -16,6 +16,7 @@ from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.frames import (
     CORRELATION_ID_BYTES,
     SIZE_BYTES,
+    encode_request,
     encode_response,
     finish_response,
     parse_client_id,
@@ -109,30 +110,57 @@ async def _answer_later(api: Api, request: Message, context: RequestContext) -> 
 
 
 async def _ask_controller(api: Api, request: Message, frame: bytes, context: RequestContext) -> Answer:
-    """Have the active controller answer, which may be this node, and no longer be it before the answer is ready."""
+    """Have the active controller answer what this node does not refuse itself."""
     if api.refuse is not None and (refused := api.refuse(request, context)) is not None:
+        api.audit(request, refused, context)
         return api.encode(refused, context)
+    screened = None if api.screen is None else await api.screen(request, context)
+    if screened is not None:
+        return api.encode(await _ask_for_rest(api, screened, context), context)
+    answer = await _controller_answer(api, request, frame, context)
+    if isinstance(answer, Message):
+        return api.encode(answer, context)
+    if context.usage is not None:
+        # The controller may throttle the client, too. The longer time counts, and only this node can enforce it.
+        return api.encode(_decode_response(api, answer, context), context)
+    return finish_response(bytearray(SIZE_BYTES) + answer)
+
+
+async def _ask_for_rest(api: Api, screened: Screened, context: RequestContext) -> Message:
+    """Refuse a part of a request, and have the active controller answer the rest."""
+    response, rest = screened.refusal, screened.rest
+    api.audit(screened.refused, response, context)
+    if rest is not None:
+        frame = encode_request(rest, context.api_version, context.correlation_id, context.client_id)
+        answer = await _controller_answer(api, rest, frame, context)
+        decoded: Any = answer if isinstance(answer, Message) else _decode_response(api, answer, context)
+        decoded.responses.extend(response.responses)
+        response = decoded
+    assert isinstance(response, Message)
+    return response
+
+
+async def _controller_answer(api: Api, request: Message, frame: bytes, context: RequestContext) -> Message | bytes:
+    """The response of the active controller, encoded if that is another node.
+
+    It may be this node, and no longer be it before the answer is ready.
+    """
     if context.services.metadata.is_leader:
         message = await api.run(request, context)
         if not has_not_controller_error(message):
-            return api.encode(message, context)
-    return await _forward(api, request, frame, context)
-
-
-async def _forward(api: Api, request: Message, frame: bytes, context: RequestContext) -> Answer:
-    """Have the active controller answer."""
+            return message
     channel = context.services.controller_channel
     try:
-        response = await channel.forward(frame, principal=context.session.principal, client_host=context.client_host)
+        return await channel.forward(frame, principal=context.session.principal, client_host=context.client_host)
     except BrokerError as error:
         if error.code == ErrorCode.UNSUPPORTED_VERSION:
             raise UnknownRequest(f"{api.name} v{context.api_version}: {error.message}") from error
-        return api.encode(error_response(request, api.response, error), context)
-    if context.usage is not None:
-        # The controller may throttle the client, too. The longer time counts, and only this node can enforce it.
-        body = CORRELATION_ID_BYTES + api.has_flexible_response_header(context.api_version)
-        return api.encode(decode(api.response, context.api_version, response, body), context)
-    return finish_response(bytearray(SIZE_BYTES) + response)
+        return error_response(request, api.response, error)
+
+
+def _decode_response(api: Api, response: bytes, context: RequestContext) -> Message:
+    body = CORRELATION_ID_BYTES + api.has_flexible_response_header(context.api_version)
+    return decode(api.response, context.api_version, response, body)
 
 
 def _answer_unsupported(api: Api | None, key: int, version: int, correlation_id: int, session: Session) -> bytearray:

@@ -65,7 +65,7 @@ class Handshakes:
         def end(self_: "_Handshake", reason: str) -> None:
             self._running.pop(self_, None)
             if reason:
-                self._metrics.authentications_failed += 1
+                self._metrics.login(description["listener"], "TLS").failed += 1
                 log.info("TLS handshake failed", extra={**description, "reason": reason})
             on_end(None if reason else channel)
 

@@ -7,7 +7,8 @@ from core_broker.cluster.partition import Partition
 from core_broker.groups.offsets import OffsetStore
 from core_broker.handlers.context import Services
 from core_broker.log.log_directory import DiskSpace
-from core_broker.metrics import BrokerMetrics, RequestStats, TopicTraffic
+from core_broker.metrics import BrokerMetrics, LoginStats, RequestStats, TopicTraffic
+from core_broker.security.authorizer import Authorizer
 from core_broker.server.cluster_metrics import (
     applied_families,
     controller_families,
@@ -22,6 +23,9 @@ def families(services: Services) -> Iterator[Family]:
     """All metrics of a node. Called by the metrics thread, so it only reads, and copies collections first."""
     yield from _request_families(services.metrics)
     yield from _connection_families(services.metrics)
+    yield from _login_families(services.metrics)
+    if services.authorizer is not None:
+        yield from _authorizer_families(services.authorizer)
     yield from _disk_families(services)
     yield from quota_families(services.quotas, services.clock)
     yield from quorum_families(services.metadata, services.clock)
@@ -96,14 +100,41 @@ def _connection_families(metrics: BrokerMetrics) -> Iterator[Family]:
     for name, help_text, value in (
         ("connection_creation_total", "Connections accepted", metrics.connections_accepted),
         ("connection_refused_total", "Connections refused by a limit", metrics.connections_refused),
-        ("successful_authentication_total", "Clients whose TLS or SASL succeeded", metrics.authentications_succeeded),
-        ("failed_authentication_total", "Clients whose TLS or SASL failed", metrics.authentications_failed),
-        ("successful_reauthentication_total", "Clients that logged in again", metrics.reauthentications_succeeded),
-        ("failed_reauthentication_total", "Clients that failed to log in again", metrics.reauthentications_failed),
         ("expired_connections_killed_count_total", "Clients that did not log in again", metrics.sessions_expired),
         ("bad_requests_total", "Requests that could not be read", metrics.frames_refused),
     ):
         yield counter(f"kafka_server_socket_server_metrics_{name}", help_text, value)
+
+
+_LOGIN_COUNTERS: tuple[tuple[str, str, Callable[[LoginStats], int]], ...] = (
+    ("successful_authentication", "Clients whose TLS or SASL succeeded", lambda s: s.succeeded),
+    ("failed_authentication", "Clients whose TLS or SASL failed", lambda s: s.failed),
+    ("successful_reauthentication", "Clients that logged in again", lambda s: s.renewals_succeeded),
+    ("failed_reauthentication", "Clients that failed to log in again", lambda s: s.renewals_failed),
+)
+
+
+def _login_families(metrics: BrokerMetrics) -> Iterator[Family]:
+    logins = list(metrics.logins.items())
+    for name, help_text, value in _LOGIN_COUNTERS:
+        yield Family(
+            name=f"kafka_server_socket_server_metrics_{name}_total",
+            help=f"{help_text}, by listener and mechanism",
+            kind="counter",
+            labels=("listener", "mechanism"),
+            samples=[(labels, value(stats)) for labels, stats in logins],
+        )
+
+
+def _authorizer_families(authorizer: Authorizer) -> Iterator[Family]:
+    yield gauge("kafka_server_authorizer_metrics_acls_total_count", "ACLs of the cluster", len(authorizer.acls))
+    yield Family(
+        name="kafka_server_authorizer_metrics_decisions_total",
+        help="Questions whether a client may do something, by outcome; one request may need several",
+        kind="counter",
+        labels=("outcome",),
+        samples=[(("allowed",), authorizer.allowed), (("denied",), authorizer.denied)],
+    )
 
 
 def _registry_families(metrics: BrokerMetrics) -> Iterator[Family]:

@@ -126,6 +126,10 @@ class Server:
         for listener in self._listeners:
             listener.start()
 
+    async def check_stores(self, settings: BrokerSettings) -> None:
+        """Raise BrokerError unless open listeners could use the key stores and trust stores of other settings."""
+        await self._certificates.check(settings)
+
     async def watch_certificates(self) -> None:
         """Use renewed certificates for new connections."""
         await self._certificates.watch()
@@ -235,16 +239,17 @@ class Server:
     def _identify(self, channel: TlsChannel, session: Session, mapping: PrincipalMapping) -> None:
         """Go on with a connection whose handshake is complete."""
         if session.security_protocol == "SSL":
+            stats = self._metrics.login(session.listener_name, "TLS")
             try:
                 session.principal = certificate_principal(channel.peer_certificate, mapping)
             except (NoRuleApplies, ValueError) as error:
-                self._metrics.authentications_failed += 1
+                stats.failed += 1
                 extra = {"client": f"{session.host}:{session.port}", "reason": str(error)}
                 log.info("connection closed: the client's certificate has no principal", extra=extra)
                 channel.close()
                 self._count_out(session)
                 return
-            self._metrics.authentications_succeeded += 1
+            stats.succeeded += 1
         self._open(channel, session)
 
     def _open(self, channel: Channel, session: Session) -> None:

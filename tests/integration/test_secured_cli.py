@@ -10,8 +10,10 @@ import pytest
 from tests.support.admin import eventually
 from tests.support.command import Caudal
 from tests.support.kafka import KAFKA_JARS
+from tests.support.secret_search import places_with_secrets
 from tests.support.secured import (
     ADMIN,
+    ADMIN_PASSWORD,
     Certificates,
     Secured,
     SecuredBroker,
@@ -231,3 +233,14 @@ def test_a_client_file_that_java_alone_can_read_is_refused_with_what_to_do(
     assert "ssl.truststore" in refused
     assert "keytool -importkeystore" in refused
     assert json.dumps("x") not in refused
+
+
+def test_no_secret_is_written_or_shown(caudal: Caudal, secured: SecuredCluster, alice: tuple[str, str]) -> None:
+    """After the tests above; those of the client files are known."""
+    if not isinstance(secured.broker, SecuredBroker):
+        pytest.skip("what Apache Kafka writes is its own affair")
+    secrets = (ADMIN_PASSWORD, "wonderland", "looking-glass")
+    caudal("user", "passwd", alice[0], "--password-file", "-", stdin="looking-glass\n")
+    options = ("--bootstrap", secured.bootstrap, "--client-config", secured.config_of(ADMIN, ADMIN_PASSWORD, "PLAIN"))
+    plain = {"bootstrap.servers": f"127.0.0.1:{secured.broker.plain_port}"}
+    assert places_with_secrets(secured.broker, secrets, client=plain, tool_options=options) == []

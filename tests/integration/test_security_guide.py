@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
+from core_broker.client.java_properties import to_librdkafka
 from core_broker.service.properties import read_file
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import free_port
 from tests.support.kafka import KAFKA_JARS, SMALL_JAVA, KafkaNode
+from tests.support.secret_search import places_with_secrets
+from tests.support.secured import write_properties
 from tests.support.service import REPOSITORY, run_module
 
 pytestmark = pytest.mark.timeout(300)
@@ -114,9 +117,26 @@ def guide(tmp_path: Path, environment: dict[str, str]) -> Guide:
 def test_every_command_of_the_guide_works(guide: Guide) -> None:
     for block in guide.before_start:
         guide.run(block)
-    with GuidedBroker(guide.folder):
+    with GuidedBroker(guide.folder) as broker:
         for block in guide.after_start:
             guide.run(block)
+        assert _places_with_secrets(guide, broker) == []
+
+
+def _places_with_secrets(guide: Guide, broker: GuidedBroker) -> list[str]:
+    """Where a password is, other than in the files that the guide writes."""
+    given = read_file(guide.folder / "admin.properties")
+    given["ssl.truststore.location"] = str(guide.folder / given["ssl.truststore.location"])
+    from_elsewhere = write_properties(guide.folder / "from-elsewhere.properties", given)
+    passwords = list(guide.folder.glob("*.password"))
+    return places_with_secrets(
+        broker,
+        [file.read_text().strip() for file in passwords],
+        client=to_librdkafka(given.items()),
+        tool_options=("--client-config", str(from_elsewhere)),
+        known=[*passwords, *guide.folder.glob("*.properties"), guide.folder / ".environment"],
+        has_metrics=False,  # they are at their usual port, which another broker may have
+    )
 
 
 @pytest.mark.skipif(KAFKA_JARS is None, reason="KAFKA_JARS names no folder with Apache Kafka")

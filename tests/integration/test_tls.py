@@ -20,6 +20,7 @@ from core_broker.protocol.messages.metadata import MetadataRequest
 from tests.support.broker import BrokerProcess
 from tests.support.certificates import Authority, Identity
 from tests.support.patience import eventually
+from tests.support.secret_search import places_with_secrets
 from tests.support.service import ServiceFailed
 from tests.support.tls_broker import TlsBroker
 from tests.support.wire import frame
@@ -336,12 +337,35 @@ def test_a_key_store_can_be_changed_for_one_listener(tmp_path: Path) -> None:
         other = renewed.save(tmp_path / "other.pem")
         alter(broker, "listener.name.external.ssl.keystore.location", str(other))
         eventually(lambda: shown_serial(broker) == renewed.certificate.serial_number)
+        with pytest.raises(KafkaException, match=r"listener EXTERNAL: ssl\.keystore\.location: cannot read /nowhere"):
+            alter(broker, "listener.name.external.ssl.keystore.location", "/nowhere")
+        with pytest.raises(KafkaException, match=r"ssl\.keystore\.password: must not be set for PEM") as refused:
+            alter(broker, "listener.name.external.ssl.keystore.password", "s3cret")
+        assert "s3cret" not in str(refused.value) + broker.log_text()
         with pytest.raises(KafkaException, match="for one listener only"):
             alter(broker, "ssl.keystore.location", str(other))
         with pytest.raises(KafkaException, match="cannot be changed while the broker runs"):
             alter(broker, "listener.name.external.ssl.client.auth", "none")
         broker.restart()
         eventually(lambda: shown_serial(broker) == renewed.certificate.serial_number)
+
+
+def test_no_secret_of_a_store_is_written_or_shown(tmp_path: Path) -> None:
+    """Neither its password nor its key, when they are set at run time, work, and do not work."""
+    broker = TlsBroker(tmp_path, settings={"metrics.listener": "http://127.0.0.1:0"})
+    store = tmp_path / "broker.p12"
+    store.write_bytes(broker.authority.issue().pkcs12("s3cret-of-store"))
+    broker.settings |= {"ssl.keystore.location": str(store), "ssl.keystore.password": "s3cret-of-store"}
+    key = broker.authority.issue().key_pem()
+    with broker:
+        shown_serial(broker)
+        with pytest.raises(KafkaException, match="password") as refused:
+            alter(broker, "listener.name.external.ssl.keystore.password", "guessed-5481")
+        with pytest.raises(KafkaException, match="must be set together") as half:
+            alter(broker, "listener.name.external.ssl.keystore.key", key)
+        secrets = ("s3cret-of-store", "guessed-5481", key.splitlines()[1])
+        assert not any(secret in f"{refused.value} {half.value}" for secret in secrets)
+        assert places_with_secrets(broker, secrets, known=[broker.key_store, store]) == []
 
 
 # -- clients that do something else ------------------------------------------------------------------------------------

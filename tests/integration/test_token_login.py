@@ -26,17 +26,23 @@ from core_broker.protocol.scram_client import Scram
 from core_broker.security.sasl.scram import BY_NAME, token_password
 from core_broker.settings import BrokerSettings
 from tests.support.sasl_broker import SaslBroker
+from tests.support.secret_search import places_with_secrets
 from tests.support.wire import WireConnection
 
 R = TypeVar("R", bound=Message)
 
 MECHANISM = "SCRAM-SHA-512"
-PASSWORD = "a password"
+PASSWORD = "first-user-7c1"
+SECRET_KEY = "a secret of tests"
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslBroker]:
-    settings = {"sasl.enabled.mechanisms": MECHANISM, "delegation.token.secret.key": "a secret of tests"}
+    settings = {
+        "sasl.enabled.mechanisms": MECHANISM,
+        "delegation.token.secret.key": SECRET_KEY,
+        "metrics.listener": "http://127.0.0.1:0",
+    }
     broker = SaslBroker(tmp_path_factory.mktemp("tokens"), settings=settings)
     add_first_user(BrokerSettings(log_dirs=(str(broker.data),)), "admin", PASSWORD, mechanisms=[MECHANISM])
     with broker:
@@ -115,3 +121,12 @@ def test_a_wrong_password_a_token_as_user_and_a_user_as_token_are_refused(broker
         login(broker, created.token_id, token_password(created.hmac)),
     ):
         assert verdict.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+def test_no_secret_is_written_or_shown(broker: SaslBroker, admin: Client) -> None:
+    """After the tests above; the token of this one is in use."""
+    created = create(admin)
+    token = token_password(created.hmac)
+    assert login(broker, created.token_id, token, is_token=True).error_code == 0
+    secrets = (PASSWORD, "another password", SECRET_KEY, token, created.hmac.hex())
+    assert places_with_secrets(broker, secrets) == []

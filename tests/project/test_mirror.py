@@ -35,6 +35,7 @@ EXCEPTIONS: Final = {
     "schema_registry/serdes/test_agreement.py": "about all formats, beside Confluent's serdes",
     "test_log_check.py": "about tests/support/log_check.py",
     "test_processes.py": "about tests/unit/conftest.py",
+    "test_secret_search.py": "about tests/support/secret_search.py",
 }
 """Tests without a source of their name, and what they are about instead."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from core_broker.cluster.metadata import MetadataImage
 from core_broker.peers.peers import Address
 
 
@@ -10,6 +11,7 @@ class KnownController:
 
     def __init__(self, address: Address | None = None) -> None:
         self.is_leader = False
+        self.image: MetadataImage | None = None
         self.controller_address = address
         self.is_known = asyncio.Event()
         self.is_awaited = asyncio.Event()

@@ -117,6 +117,7 @@ class ClusterBroker:
             credentials=_NOT_HERE,
             tokens=_NOT_HERE,
             api_versions=(),
+            check_stores=_NOT_HERE,
         )
 
     def _take_over(self, partition: Partition) -> None:

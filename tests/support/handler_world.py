@@ -18,7 +18,7 @@ from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.cluster.registration_request import registration_request
 from core_broker.cluster.topic_creation import TopicCreation
-from core_broker.errors import BrokerError
+from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.api import Answer
 from core_broker.handlers.context import Services
@@ -50,6 +50,8 @@ R = TypeVar("R", bound=Message)
 _NOT_HERE = cast("Any", None)
 """The coordinator of transactions: most handlers under test do not use it."""
 OFFSETS_PARTITIONS = 2
+BROKEN_STORE = "broken.pem"
+"""The one store that listeners cannot use."""
 
 
 def as_bytes(answer: Answer) -> bytearray:
@@ -117,7 +119,12 @@ class HandlerWorld:
             api_versions=advertised_versions(),
             controller_api_versions=advertised_versions(CONTROLLER_APIS),
             authorizer=self.authorizer,
+            check_stores=self._check_stores,
         )
+
+    async def _check_stores(self, settings: BrokerSettings) -> None:
+        if BROKEN_STORE in dict(settings.listener_overrides).values():
+            raise BrokerError(ErrorCode.INVALID_REQUEST, f"cannot read {BROKEN_STORE}")
 
     async def register(self) -> None:
         """Announce the broker."""

@@ -80,6 +80,7 @@ class ReplicaBroker:
             credentials=_UNUSED,
             tokens=_UNUSED,
             api_versions=(),
+            check_stores=_UNUSED,
         )
         self.fetchers = ReplicaFetchers(
             self.partitions,

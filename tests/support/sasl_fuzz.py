@@ -18,6 +18,8 @@ from tests.support.sasl_world import signed_token, signing_key
 
 FRAMES: Final = int(os.environ.get("CAUDAL_LOGIN_FRAMES", "50000"))
 """How many frames are tried."""
+SEED: Final = int(os.environ.get("CAUDAL_LOGIN_SEED", "17"))
+"""Decides about all of them."""
 
 Encode = Callable[[Message, int], bytes]
 
@@ -33,7 +35,7 @@ class Connection(Protocol):
         ...
 
 
-def fuzz_logins(connect: Callable[[], Connection], encode: Encode, frames: int = FRAMES, seed: int = 17) -> None:
+def fuzz_logins(connect: Callable[[], Connection], encode: Encode, frames: int = FRAMES, seed: int = SEED) -> None:
     """Send damaged logins; the credentials in them are wrong, so that none may succeed."""
     chance = random.Random(seed)
     stranger = signed_token({"sub": "alice", "iat": 1_000_000, "exp": 1_000_060}, signing_key("another"))

@@ -103,7 +103,7 @@ class SecuredBroker(BrokerProcess):
     ready = re.compile(rb"ready:?.*?SASL_SSL://([\w.\[\]:-]+:\d+)")
 
     def __init__(self, directory: Path, certificates: Certificates) -> None:
-        super().__init__(directory)
+        super().__init__(directory, settings={"metrics.listener": "http://127.0.0.1:0"})
         self.plain_port = free_port()
         ports = {"port": free_port(), "plain_port": self.plain_port, "controller_port": free_port()}
         self.settings.update(broker_settings(certificates, **ports))

@@ -1,6 +1,7 @@
 """`caudal acl allow|deny|list|remove`: rules about who may do what."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ from core_broker.client.acls import Acl, AclFilter, Operation, Permission
 from deploy.commands import completion
 from deploy.commands.acl import check as check_command
 from deploy.commands.acl.resources import ResourceOptions
-from deploy.commands.options import ClusterOptions, Commands, Output, OutputOption, YesOption
+from deploy.commands.options import ClusterOptions, Commands, OptionGroup, Output, OutputOption, YesOption
 from deploy.terminal.output import done, examples, note, print_json, table, waiting
 from deploy.views import acls as view
 from deploy.views.text import plural
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from core_broker.client.admin import Admin
 
 app = Commands(no_args_is_help=True, help="Rules about who may do what: allow, deny, list, remove, check.")
+
+_PANEL = "Rule"
 
 PrincipalArgument = Annotated[
     str,
@@ -38,14 +41,42 @@ OperationsArgument = Annotated[
         autocompletion=completion.operations,
     ),
 ]
-HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Only from this IP address; * means any.")]
+PrincipalFilterArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[PRINCIPAL]",
+        help="Only rules for this one, by its name.",
+        show_default=False,
+        autocompletion=completion.principals,
+    ),
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would change.")]
-ProducerOption = Annotated[
-    bool, typer.Option("--producer", help="All that a producer to these topics needs, with its --transactional-id.")
-]
-ConsumerOption = Annotated[
-    bool, typer.Option("--consumer", help="All that a consumer of these topics in this --group needs.")
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions(OptionGroup):
+    """What a new rule says besides who it is for and which resources it is about."""
+
+    producer: Annotated[
+        bool,
+        typer.Option(
+            "--producer",
+            help="All that a producer to these topics needs, with its --transactional-id.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False
+    consumer: Annotated[
+        bool,
+        typer.Option(
+            "--consumer", help="All that a consumer of these topics in this --group needs.", rich_help_panel=_PANEL
+        ),
+    ] = False
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Only from this IP address; * means any.", rich_help_panel=_PANEL
+        ),
+    ] = view.ANYWHERE
 
 
 @app.command(
@@ -63,9 +94,7 @@ def allow(
     operations: OperationsArgument = None,
     *,
     resources: ResourceOptions,
-    producer: ProducerOption = False,
-    consumer: ConsumerOption = False,
-    host: HostOption = view.ANYWHERE,
+    rule: RuleOptions,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
@@ -73,7 +102,7 @@ def allow(
     """Allow someone to do something with topics, groups, transactional ids or the cluster."""
     from deploy.views.access_checks import read_policy
 
-    new = _rules(principal, operations, resources, producer, consumer, host=host, permission=Permission.ALLOW)
+    new = _rules(principal, operations, resources, rule, permission=Permission.ALLOW)
     client = cluster.admin()
     with waiting("asking the cluster"):
         existing = client.security.acls(AclFilter())
@@ -102,15 +131,13 @@ def deny(
     operations: OperationsArgument = None,
     *,
     resources: ResourceOptions,
-    producer: ProducerOption = False,
-    consumer: ConsumerOption = False,
-    host: HostOption = view.ANYWHERE,
+    rule: RuleOptions,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Deny something, whatever other rules allow."""
-    new = _rules(principal, operations, resources, producer, consumer, host=host, permission=Permission.DENY)
+    new = _rules(principal, operations, resources, rule, permission=Permission.DENY)
     client = cluster.admin()
     with waiting("asking the cluster"):
         existing = client.security.acls(AclFilter())
@@ -132,15 +159,7 @@ def deny(
 )
 def list_(
     cluster: ClusterOptions,
-    principal: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[PRINCIPAL]",
-            help="Only rules for this one, by its name.",
-            show_default=False,
-            autocompletion=completion.principals,
-        ),
-    ] = None,
+    principal: PrincipalFilterArgument = None,
     *,
     resources: ResourceOptions,
     output: OutputOption = Output.TABLE,
@@ -169,15 +188,7 @@ def list_(
 )
 def remove(
     cluster: ClusterOptions,
-    principal: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[PRINCIPAL]",
-            help="Only rules for this one.",
-            show_default=False,
-            autocompletion=completion.principals,
-        ),
-    ] = None,
+    principal: PrincipalFilterArgument = None,
     operations: OperationsArgument = None,
     *,
     resources: ResourceOptions,
@@ -235,21 +246,23 @@ def _rules(
     principal: str,
     operations: str | None,
     resources: ResourceOptions,
-    producer: bool,
-    consumer: bool,
+    rule: RuleOptions,
     *,
-    host: str,
     permission: Permission,
 ) -> list[Acl]:
     who, about = _principal(principal), resources.found()
     if not about:
         raise typer.BadParameter("say what it is about: --topic, --group, --transactional-id, --cluster ...")
-    if not (operations or producer or consumer):
+    if not (operations or rule.producer or rule.consumer):
         raise typer.BadParameter("say which operations, such as read,write; or --producer or --consumer")
+    host, found = rule.host, list[Acl]()
     try:
-        found = view.rules(who, _operations(operations), about, host=host, permission=permission) if operations else []
-        found += view.producer_rules(who, about, host=host, permission=permission) if producer else []
-        found += view.consumer_rules(who, about, host=host, permission=permission) if consumer else []
+        if operations:
+            found += view.rules(who, _operations(operations), about, host=host, permission=permission)
+        if rule.producer:
+            found += view.producer_rules(who, about, host=host, permission=permission)
+        if rule.consumer:
+            found += view.consumer_rules(who, about, host=host, permission=permission)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     return list(dict.fromkeys(found))

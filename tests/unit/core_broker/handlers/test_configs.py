@@ -16,7 +16,7 @@ from core_broker.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from tests.support.handler_world import HandlerWorld
+from tests.support.handler_world import BROKEN_STORE, HandlerWorld
 
 TOPIC = (ResourceType.TOPIC, "t")
 THIS_BROKER = (ResourceType.BROKER, "1")
@@ -121,6 +121,16 @@ async def test_what_cannot_be_described_is_refused_with_a_message(
     assert result.error_code == code
     assert result.error_message
     assert (result.resource_type, result.resource_name) == resource
+
+
+async def test_a_type_of_resource_that_does_not_exist_fails_the_whole_request(world: HandlerWorld) -> None:
+    denials = world.enforce()
+    wanted = [DescribeConfigsResource(4, "1", None), DescribeConfigsResource(99, "x", None)]
+    results = (await world.call(DescribeConfigsRequest(wanted), DescribeConfigsResponse, 4)).results
+    assert [(result.resource_type, result.resource_name) for result in results] == [(4, "1"), (99, "x")]
+    assert {result.error_code for result in results} == {ErrorCode.INVALID_REQUEST}
+    assert not any(result.configs for result in results)
+    assert denials == []
 
 
 # -- altering ----------------------------------------------------------------------------------------------------------
@@ -246,6 +256,50 @@ async def test_while_elr_is_on_every_broker_has_the_same_minimum_of_replicas_in_
     assert await change(world, THIS_BROKER, key, "2") == ErrorCode.INVALID_REQUEST
     assert await change(world, ALL_BROKERS, key, None, operation=1) == ErrorCode.INVALID_REQUEST
     assert await change(world, ALL_BROKERS, key, "2") == 0
+
+
+# -- what a broker refuses before the controller sees it ---------------------------------------------------------------
+
+STORE_KEY = "listener.name.external.ssl.keystore.location"
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+async def test_a_store_that_the_broker_cannot_use_is_refused_and_the_rest_is_changed(
+    world: HandlerWorld, validate_only: bool
+) -> None:
+    wire = incremental_alter_configs
+    broken = wire.AlterConfigsResource(*THIS_BROKER, [wire.AlterableConfig(STORE_KEY, 0, BROKEN_STORE)])
+    good = wire.AlterConfigsResource(*ALL_BROKERS, [wire.AlterableConfig("num.partitions", 0, "8")])
+    request = wire.IncrementalAlterConfigsRequest([broken, good], validate_only)
+    response = await world.call(request, wire.IncrementalAlterConfigsResponse, 1)
+    results = {item.resource_name: (item.error_code, item.error_message) for item in response.responses}
+    assert results == {"1": (ErrorCode.INVALID_REQUEST, f"cannot read {BROKEN_STORE}"), "": (0, None)}
+    assert world.quorum.image.config_of(*THIS_BROKER) == {}
+    assert world.quorum.image.config_of(*ALL_BROKERS).get("num.partitions") == (None if validate_only else "8")
+
+
+async def test_alter_configs_refuses_a_store_that_the_broker_cannot_use(world: HandlerWorld) -> None:
+    wanted = alter_configs.AlterConfigsResource(*THIS_BROKER, [alter_configs.AlterableConfig(STORE_KEY, BROKEN_STORE)])
+    response = await world.call(alter_configs.AlterConfigsRequest([wanted]), alter_configs.AlterConfigsResponse, 2)
+    assert [item.error_code for item in response.responses] == [ErrorCode.INVALID_REQUEST]
+    assert world.quorum.image.config_of(*THIS_BROKER) == {}
+    assert await change(world, THIS_BROKER, STORE_KEY, "good.pem") == 0
+
+
+async def test_only_a_broker_itself_takes_changes_of_its_configs(world: HandlerWorld) -> None:
+    wire = incremental_alter_configs
+    config = wire.AlterableConfig("log.cleaner.threads", 0, "2")
+    request = wire.IncrementalAlterConfigsRequest([wire.AlterConfigsResource(ResourceType.BROKER, "2", [config])])
+    (result,) = (await world.call(request, wire.IncrementalAlterConfigsResponse, 1)).responses
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert result.error_message == "Unexpected broker id, expected 1, but received 2"
+
+
+async def test_a_client_without_the_right_does_not_learn_whether_a_store_can_be_used(world: HandlerWorld) -> None:
+    denials = world.enforce()
+    assert await change(world, THIS_BROKER, STORE_KEY, BROKEN_STORE) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert await change(world, THIS_BROKER, STORE_KEY, "good.pem") == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert len(denials) == 2
 
 
 # -- listing -----------------------------------------------------------------------------------------------------------

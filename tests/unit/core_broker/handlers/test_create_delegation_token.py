@@ -1,5 +1,7 @@
 """The life of delegation tokens, from the requests of clients to their end."""
 
+from collections.abc import Mapping
+
 import msgspec
 import pytest
 
@@ -30,6 +32,7 @@ from core_broker.protocol.messages.renew_delegation_token import (
 from core_broker.protocol.principals import encode_host, encode_principal
 from core_broker.protocol.stored.metadata import AccessControlEntryRecord
 from core_broker.security.acls import PatternType, PermissionType
+from core_broker.security.audit import AuditLog, Json
 from core_broker.security.authorizer import Authorizer
 from core_broker.security.operations import Operation, ResourceType
 from core_broker.security.tokens import token_hmac
@@ -209,6 +212,50 @@ async def test_a_token_does_not_become_another_login_by_being_forwarded(
         inner = decode(response, version, answer.response_data, _header_bytes(BROKER_BY_KEY[request_.API_KEY], version))
         code = getattr(inner, "error_code")  # noqa: B009 - see above
         assert (code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED) is is_by_token
+
+
+# -- the audit log --
+
+
+@pytest.fixture
+def events(world: HandlerWorld) -> list[Mapping[str, Json]]:
+    """What the audit log gets."""
+    found: list[Mapping[str, Json]] = []
+    world.services = msgspec.structs.replace(world.services, audit=AuditLog(world.clock, found.append))
+    return found
+
+
+@pytest.mark.parametrize("request_,response,version", REQUESTS)
+async def test_a_refused_request_is_in_the_audit_log_once(
+    world: HandlerWorld,
+    events: list[Mapping[str, Json]],
+    request_: Message,
+    response: type[Message],
+    version: int,
+) -> None:
+    await LoggedIn(world, "alice", is_by_token=True).call(request_, response, version)
+    (event,) = events
+    assert (event["event"], event["principal"], event["host"]) == ("denied", "User:alice", "192.0.2.9")
+    assert event["api"] == type(request_).__name__.removesuffix("Request")
+    assert event["reason"] == "tokens are for clients with a login that is not a token itself"
+
+
+async def test_a_token_of_another_user_and_each_change_of_a_token_are_in_the_audit_log_without_it(
+    world: HandlerWorld, events: list[Mapping[str, Json]], alice: LoggedIn
+) -> None:
+    created = await create(alice)
+    await renew(LoggedIn(world, "dora"), created.hmac)
+    await renew(alice, created.hmac)
+    await expire(alice, created.hmac)
+    await expire(alice, created.hmac)
+    assert [(event["event"], event["api"], event["principal"], event.get("errors")) for event in events] == [
+        ("changed", "CreateDelegationToken", "User:alice", []),
+        ("denied", "RenewDelegationToken", "User:dora", None),
+        ("changed", "RenewDelegationToken", "User:alice", []),
+        ("changed", "ExpireDelegationToken", "User:alice", []),
+        ("changed", "ExpireDelegationToken", "User:alice", ["DELEGATION_TOKEN_NOT_FOUND"]),
+    ]
+    assert created.hmac[:16].hex() not in str(events)
 
 
 def _header_bytes(api: Api, version: int) -> int:

@@ -57,6 +57,11 @@ async def test_the_greatest_timestamp_is_found(filled: HandlerWorld) -> None:
     assert await at(filled, -3) == (0, START + 30, 1, 0)
 
 
+async def test_a_deleted_record_is_never_the_one_with_the_greatest_timestamp(filled: HandlerWorld) -> None:
+    filled.partition("t").delete_records_before(2)
+    assert await at(filled, -3) == (0, -1, -1, -1)
+
+
 async def test_an_empty_partition_has_no_greatest_timestamp(world: HandlerWorld) -> None:
     await world.create("t")
     assert await at(world, -3) == (0, -1, -1, -1)

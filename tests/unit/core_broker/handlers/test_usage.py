@@ -28,7 +28,7 @@ from core_broker.protocol.messages.delete_topics import DeleteTopicsRequest, Del
 from core_broker.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from core_broker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ReplicaState
-from core_broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from core_broker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from core_broker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -37,9 +37,10 @@ from core_broker.protocol.messages.produce import (
 )
 from core_broker.protocol.principals import Principal, encode_principal
 from core_broker.protocol.records import Record, build_batch
-from core_broker.server.dispatch import _forward
+from core_broker.server.dispatch import _ask_controller
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
+from tests.support.controller_location import KnownController
 from tests.support.handler_world import HandlerWorld, as_bytes
 from tests.support.wire import request_body
 
@@ -405,6 +406,21 @@ async def test_added_partitions_count(world: HandlerWorld, version: int, is_refu
     assert response.throttle_time_ms == (1000 if is_refused else 13_000)
 
 
+async def test_topics_that_are_created_when_a_client_asks_for_them_count(world: HandlerWorld) -> None:
+    """The controller is on the same node; each topic has three partitions."""
+    await world.set_quota("controller_mutation_rate", 1, user="alice")
+
+    async def ask_for(name: str) -> int:
+        request = MetadataRequest([MetadataRequestTopic(name=name)])
+        (topic,) = (await world.call(request, MetadataResponse, 12, session=session())).topics
+        return topic.error_code
+
+    assert [await ask_for(name) for name in "abcde"] == [0, 0, 0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert set(world.quorum.image.topics) == set("abcd")
+    world.clock.advance(2000)
+    assert await ask_for("e") == 0
+
+
 async def test_topics_that_the_broker_itself_creates_cost_nothing(world: HandlerWorld) -> None:
     await world.set_quota("controller_mutation_rate", 0.001, user=None)
     for number in range(3):
@@ -445,9 +461,10 @@ async def test_of_the_throttle_times_of_controller_and_broker_the_longer_one_cou
     await slow.set_quota("request_percentage", percentage, user="alice")
     request = create_request()
     alice = session()
-    services = replace(slow.services, controller_channel=cast("Any", ControllerThatThrottles()))
+    elsewhere, channel = KnownController(), ControllerThatThrottles()
+    services = replace(slow.services, metadata=cast("Any", elsewhere), controller_channel=cast("Any", channel))
     usage = RequestUsage(slow.quotas, alice, "app", stopwatch=Stopwatch(slow.clock), is_exempt=False)
     context = RequestContext(services, 19, 7, 1, "app", alice, services.authorizer, usage)
-    answer = await _forward(BROKER_BY_KEY[19], request, request_body(request, 7), context)
+    answer = await _ask_controller(BROKER_BY_KEY[19], request, request_body(request, 7), context)
     assert decode(CreateTopicsResponse, 7, as_bytes(answer), 9).throttle_time_ms == expected_ms
     assert alice.throttle_ms == expected_ms

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.session import Session
-from core_broker.metrics import BrokerMetrics
+from core_broker.metrics import BrokerMetrics, LoginStats
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.frames import encode_response
 from core_broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -137,9 +137,13 @@ def token(expires_in: int) -> bytes:
 
 def counts(client: Client) -> tuple[int, int, int, int]:
     """Logins and renewals that succeeded and failed."""
-    found = client.metrics
-    logins = (found.authentications_succeeded, found.authentications_failed)
-    return (*logins, found.reauthentications_succeeded, found.reauthentications_failed)
+    found = client.metrics.logins.values()
+    return (
+        sum(stats.succeeded for stats in found),
+        sum(stats.failed for stats in found),
+        sum(stats.renewals_succeeded for stats in found),
+        sum(stats.renewals_failed for stats in found),
+    )
 
 
 def is_silent_stop(reply: Reply) -> bool:
@@ -295,6 +299,21 @@ def test_a_version_of_saslauthenticate_that_is_not_known_closes_the_connection()
     client = Client()
     client.handshake()
     assert is_silent_stop(client.send(struct.pack(">hhih", 36, 3, 0, -1) + b"\0\x05abcd\0"))
+
+
+def test_logins_are_counted_by_listener_and_mechanism_and_never_by_an_invented_one() -> None:
+    client = Client()
+    client.handshake("INVENTED-BY-A-CLIENT")
+    client.login = client.new_login()
+    client.handshake("SCRAM-SHA-256")
+    client.authenticate(b"nonsense")
+    client.login = client.new_login()
+    client.log_in()
+    assert client.metrics.logins == {
+        ("EXTERNAL", "unknown"): LoginStats(failed=1),
+        ("EXTERNAL", "SCRAM-SHA-256"): LoginStats(failed=1),
+        ("EXTERNAL", "PLAIN"): LoginStats(succeeded=1),
+    }
 
 
 def test_a_large_frame_is_a_failure() -> None:

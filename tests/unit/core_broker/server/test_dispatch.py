@@ -10,12 +10,14 @@ import msgspec
 import pytest
 
 from core_broker.cluster.controller_channel import ControllerChannel
+from core_broker.cluster.metadata import ResourceType
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import ErrorCode
 from core_broker.handlers.session import Session
 from core_broker.peers.peers import Address
 from core_broker.protocol.fields import decode
 from core_broker.protocol.frames import unpack_header
+from core_broker.protocol.messages import incremental_alter_configs as configs
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from core_broker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from core_broker.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
@@ -25,7 +27,7 @@ from core_broker.server.server import Server
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
 from tests.support.controller_location import KnownController
-from tests.support.handler_world import HandlerWorld
+from tests.support.handler_world import BROKEN_STORE, HandlerWorld
 from tests.support.scripted_peer import answering, scripted_peer
 from tests.support.wire import frame
 
@@ -64,6 +66,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[HandlerWorld]:
 def point(broker: HandlerWorld, address: Address | None) -> KnownController:
     """The active controller is at this address."""
     location = KnownController(address)
+    location.image = broker.quorum.image
     broker.services = msgspec.structs.replace(
         broker.services,
         metadata=cast("MetadataQuorum", location),
@@ -80,6 +83,27 @@ async def test_the_controller_answers_a_request_that_another_broker_received(
     assert [(topic.name, topic.error_code) for topic in response.topics] == [("orders", 0)]
     assert "orders" in controller.quorum.image.topics
     assert "orders" not in broker.quorum.image.topics
+
+
+async def test_the_controller_gets_what_the_broker_does_not_refuse_itself(
+    broker: HandlerWorld, controller: HandlerWorld, controller_address: Address
+) -> None:
+    await broker.register()
+    point(broker, controller_address)
+    store = configs.AlterableConfig("listener.name.external.ssl.keystore.location", 0, BROKEN_STORE)
+    timeout = configs.AlterableConfig("consumer.session.timeout.ms", 0, "50000")
+    request = configs.IncrementalAlterConfigsRequest(
+        [
+            configs.AlterConfigsResource(ResourceType.BROKER, "1", [store]),
+            configs.AlterConfigsResource(ResourceType.GROUP, "g", [timeout]),
+        ]
+    )
+    response = await broker.call(request, configs.IncrementalAlterConfigsResponse, 1)
+    found = {item.resource_name: (item.error_code, item.error_message) for item in response.responses}
+    assert found == {"g": (0, None), "1": (ErrorCode.INVALID_REQUEST, f"cannot read {BROKEN_STORE}")}
+    image = controller.quorum.image
+    assert image.config_of(ResourceType.GROUP, "g") == {"consumer.session.timeout.ms": "50000"}
+    assert image.config_of(ResourceType.BROKER, "1") == {}
 
 
 async def test_an_error_of_the_controller_reaches_the_client(

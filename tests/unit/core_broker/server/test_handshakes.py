@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core_broker.metrics import BrokerMetrics
+from core_broker.metrics import BrokerMetrics, LoginStats
 from core_broker.security.tls import client_context, server_context, server_store
 from core_broker.server.handshakes import Handshakes
 from core_broker.server.tls_channel import TlsChannel
@@ -58,7 +58,7 @@ async def test_a_client_that_shakes_hands_gets_a_channel(world: World) -> None:
     channel = await asyncio.wait_for(ended, 10)
     assert channel is not None
     assert len(world.handshakes) == 0
-    assert world.metrics.authentications_failed == 0
+    assert world.metrics.logins == {}
     channel.close()
     writer.close()
 
@@ -71,7 +71,7 @@ async def test_a_failure_is_explained_and_counted(world: World, caplog: pytest.L
     with pytest.raises(ssl.SSLError):
         await asyncio.to_thread(stranger.wrap_socket, client, server_hostname="127.0.0.1")
     assert await asyncio.wait_for(ended, 10) is None
-    assert world.metrics.authentications_failed == 1
+    assert world.metrics.logins == {("EXTERNAL", "TLS"): LoginStats(failed=1)}
     (record,) = [found for found in caplog.records if found.message == "TLS handshake failed"]
     assert "does not trust the authority of the broker's certificate" in vars(record)["reason"]
 
