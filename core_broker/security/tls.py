@@ -45,8 +45,8 @@ def server_context(settings: TlsSettings, store: KeyStore) -> ssl.SSLContext:
     if wanted != ssl.CERT_NONE:
         _trust(context, authorities)
         # A resumed session does not ask for the certificate again, and so would not notice that it has expired. With
-        # TLS 1.2 clients can still resume by session id, which Python cannot switch off; not beyond a change of the
-        # stores, because a new context knows no sessions.
+        # TLS 1.2 clients can still resume by session id, which Python cannot switch off: the server looks at the
+        # certificate itself (`check_unexpired`). A change of the stores ends them, because a new context knows none.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
     context.verify_mode = wanted
@@ -99,6 +99,12 @@ def certificate_principal(der: bytes | None, mapping: PrincipalMapping) -> Princ
         return ANONYMOUS
     subject = x509.load_der_x509_certificate(der).subject
     return Principal("User", mapping.name_of(format_subject(subject.public_bytes())))
+
+
+def check_unexpired(der: bytes | None, now_ms: int) -> None:
+    """Raise ValueError if a certificate has expired: a session that is resumed does not look at it again."""
+    if der is not None and x509.load_der_x509_certificate(der).not_valid_after_utc.timestamp() * 1000 <= now_ms:
+        raise ValueError("the certificate has expired")
 
 
 def principal_mapping(settings: TlsSettings) -> PrincipalMapping:

@@ -12,7 +12,7 @@ from core_broker.handlers.table import BY_KEY
 from core_broker.metrics import BrokerMetrics, RequestStats
 from core_broker.security.principal_mapping import NoRuleApplies, PrincipalMapping
 from core_broker.security.sasl.listener import SaslListeners
-from core_broker.security.tls import certificate_principal
+from core_broker.security.tls import certificate_principal, check_unexpired
 from core_broker.server.certificates import Certificates
 from core_broker.server.channel import Channel, PlainChannel
 from core_broker.server.connection import Connection
@@ -241,11 +241,12 @@ class Server:
         if session.security_protocol == "SSL":
             stats = self._metrics.login(session.listener_name, "TLS")
             try:
+                check_unexpired(channel.peer_certificate, self.services.clock.now_ms())
                 session.principal = certificate_principal(channel.peer_certificate, mapping)
             except (NoRuleApplies, ValueError) as error:
                 stats.failed += 1
                 extra = {"client": f"{session.host}:{session.port}", "reason": str(error)}
-                log.info("connection closed: the client's certificate has no principal", extra=extra)
+                log.info("connection closed: the client's certificate is of no use", extra=extra)
                 channel.close()
                 self._count_out(session)
                 return

@@ -1,12 +1,13 @@
 """Listeners with TLS as clients meet them: librdkafka, kafka-python, aiokafka, kcat, OpenSSL and Python."""
 
 import asyncio
+import datetime as dt
 import socket
 import ssl
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 from core_broker.protocol.messages.metadata import MetadataRequest
+from core_broker.service.clock import SystemClock
 from tests.support.broker import BrokerProcess
 from tests.support.certificates import Authority, Identity
 from tests.support.patience import eventually
@@ -178,6 +180,22 @@ def test_no_session_is_resumed_once_the_stores_have_changed(tmp_path: Path) -> N
         assert is_resumed(broker, context, session)
         broker.authority.save(broker.trusted)
         eventually(lambda: not is_resumed(broker, context, session))
+
+
+def test_no_session_is_resumed_once_the_certificate_has_expired(mutual: TlsBroker) -> None:
+    expires = dt.datetime.fromtimestamp(SystemClock().now_ms() / 1000 + 3, dt.UTC)
+    context = mutual.client_context(mutual.authority.issue("CN=Billing,OU=Apps,O=Acme", expires=expires))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    session = session_of(mutual, context)
+    assert is_resumed(mutual, context, session)
+
+    def is_refused() -> bool:
+        with mutual.connect(context, session=session) as connection, suppress(ConnectionError, ssl.SSLError):
+            return not answers(connection)
+        return True
+
+    eventually(is_refused)
+    logged(mutual, "the certificate has expired")
 
 
 def session_of(broker: TlsBroker, context: ssl.SSLContext) -> ssl.SSLSession | None:

@@ -106,9 +106,10 @@ class Authority:
         *,
         hosts: Sequence[str] = ("127.0.0.1",),
         has_expired: bool = False,
+        expires: dt.datetime = _TO,
     ) -> Identity:
         """A certificate for a subject, written as Kafka writes it: the most significant part comes last."""
-        return _issue(_name(subject), self._identity, hosts=hosts, to=_EXPIRED if has_expired else _TO)
+        return _issue(_name(subject), self._identity, hosts=hosts, to=_EXPIRED if has_expired else expires)
 
 
 def _name(subject: str) -> x509.Name:
