@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
     ScramMechanism,
+    UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
 from confluent_kafka.admin import UserScramCredentialAlteration as Alteration
@@ -92,10 +93,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory, key_file: Path) -> Iterator
             UserScramCredentialUpsertion("alice", ScramCredentialInfo(mechanism, 4096), b"scram-secret")
             for mechanism in SCRAM.values()
         ]
-        admin = AdminClient({"bootstrap.servers": process.bootstrap})
         for upsertion in upsertions:
-            for future in admin.alter_user_scram_credentials([upsertion]).values():
-                future.result(30)
+            alter_user(process, upsertion)
         yield process
 
 
@@ -314,6 +313,23 @@ def test_a_client_that_does_not_log_in_again_is_disconnected(tmp_path: Path) -> 
                     connection.request(MetadataRequest(), 9, MetadataResponse)
         if KAFKA_JARS is None:
             assert "the session has expired" in broker.log_text()
+
+
+def alter_user(broker: SaslBroker, alteration: Alteration) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # it must outlive its call
+    (future,) = admin.alter_user_scram_credentials([alteration]).values()
+    future.result(30)
+
+
+@pytest.mark.parametrize("client", [confluent, pure, aio])
+async def test_a_deleted_user_is_refused(broker: SaslBroker, client: LogIn) -> None:
+    name = f"deleted-{client.__name__}"
+    mechanism = ScramMechanism.SCRAM_SHA_512
+    alter_user(broker, UserScramCredentialUpsertion(name, ScramCredentialInfo(mechanism, 4096), b"scram-secret"))
+    await run(client(broker.external, "SCRAM-SHA-512", name, "scram-secret"))
+    alter_user(broker, UserScramCredentialDeletion(name, mechanism))
+    with pytest.raises(Refused):
+        await run(client(broker.external, "SCRAM-SHA-512", name, "scram-secret"))
 
 
 # -- hostile clients --------------------------------------------------------------------------------------------------
