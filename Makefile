@@ -34,7 +34,7 @@ endef
 JAVA := CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_TOOLS=$(CURDIR)/$(VENV)/java/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check simulate test test-unit test-all test-cluster test-kafka test-mixed test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
+.PHONY: help setup check simulate test test-unit test-all test-cluster test-secure test-kafka test-mixed test-java test-helm test-docker test-spark-jars chaos run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -78,6 +78,9 @@ test-all: $(CLASSES) ## Run all tests, the slow ones too
 
 test-cluster: setup ## Run the conformance tests against three brokers
 	CAUDAL_NODES=3 $(BIN)/python -m pytest $(ON_BROKERS)
+
+test-secure: setup ## Run the conformance tests against three brokers with TLS and logins among all parties
+	CAUDAL_NODES=3 CAUDAL_SECURE=1 $(BIN)/python -m pytest $(ON_BROKERS)
 
 test-kafka: setup ## Run the conformance tests against three brokers of Apache Kafka (fetches it with Maven)
 	mvn -q -B -f tests/support/java/kafka.xml -Dkafka.version=$(KAFKA) dependency:copy-dependencies \
