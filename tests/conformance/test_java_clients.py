@@ -34,4 +34,5 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProce
 def test_every_check_of_the_java_client_passes(
     own_broker: BrokerProcess, tmp_path: Path, version: str, checks: str
 ) -> None:
-    assert not failed_checks(version, checks, folder=tmp_path, bootstrap=own_broker.bootstrap)
+    failed = failed_checks(version, checks, folder=tmp_path, bootstrap=own_broker.bootstrap)
+    assert not failed, failed

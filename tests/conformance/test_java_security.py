@@ -24,4 +24,5 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EveryLogin]:
 @pytest.mark.parametrize("checks", ["TlsChecks", "LoginChecks", "DelegationTokenChecks", "RightsChecks"])
 def test_every_check_of_the_java_client_passes(secured: EveryLogin, tmp_path: Path, version: str, checks: str) -> None:
     options = (f"-Dworld={secured.world}",)
-    assert not failed_checks(version, checks, folder=tmp_path, bootstrap=secured.bootstrap, options=options)
+    failed = failed_checks(version, checks, folder=tmp_path, bootstrap=secured.bootstrap, options=options)
+    assert not failed, failed
