@@ -63,9 +63,11 @@ class ClusterNode(BrokerProcess):
             self._listeners.append(SECURE)
             SECURE_ADDRESSES[f"127.0.0.1:{self._port}"] = f"127.0.0.1:{self._secure_port}"
         if security is not None:
-            self.settings = {"inter.broker.listener.name": SECURE, **security.of_node(node_id), **self.settings}
+            own = security.of_node(node_id)
+            self.settings = {"inter.broker.listener.name": SECURE, **own, **self.settings}
             if "PLAINTEXT" in self._listeners:
-                self.settings["super.users"] += ";User:ANONYMOUS"
+                users = [own["super.users"], self.settings["super.users"], "User:ANONYMOUS"]
+                self.settings["super.users"] = ";".join(users)
         self._security = security
 
     @override
