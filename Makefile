@@ -15,13 +15,26 @@ KAFKA_TOOLS := 4.3.0
 KAFKA := 4.3.0
 MIXED_RELEASES := 4.0.0 4.1.1 4.2.0 4.3.1
 # The conformance tests that any broker has to pass: not those that start brokers of their own, or need none.
-ON_BROKERS := $(filter-out $(addprefix tests/conformance/test_,connect_%.py every_version.py java_clients.py kafka_%.py \
+ON_BROKERS := $(filter-out $(addprefix tests/conformance/test_,connect_%.py every_version.py java_%.py kafka_%.py \
 	proxy_openapi.py registry_agreement.py registry_clients.py registry_serializers.py three_brokers.py), \
 	$(wildcard tests/conformance/test_*.py))
+# Ways to log in, which are tried at Apache Kafka, too.
+LOGINS := tests/conformance/test_java_security.py tests/conformance/test_kafka_security_tools.py \
+	tests/integration/test_sasl.py tests/integration/test_tls.py tests/integration/test_token_login.py
 HELM := v3.22.0
+# Fetch Kafka's own Java clients and tools.
+define fetch_java
+	@for version in $(JAVA_CLIENTS); do \
+		mvn -q -B -f tests/support/java/pom.xml -Dkafka.version=$$version dependency:copy-dependencies \
+			-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/$$version || exit 1; \
+	done
+	mvn -q -B -f tests/support/java/tools.xml -Dkafka.version=$(KAFKA_TOOLS) dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/tools
+endef
+JAVA := CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_TOOLS=$(CURDIR)/$(VENV)/java/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check simulate test test-unit test-all test-cluster test-kafka test-mixed test-java test-helm test-docker test-spark-jars chaos fuzz-logins run bench wheel docs format lock clean
+.PHONY: help setup check simulate test test-unit test-all test-cluster test-secure test-kafka test-mixed test-java test-helm test-docker test-spark-jars chaos fuzz-logins run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -66,10 +79,15 @@ test-all: $(CLASSES) ## Run all tests, the slow ones too
 test-cluster: setup ## Run the conformance tests against three brokers
 	CAUDAL_NODES=3 $(BIN)/python -m pytest $(ON_BROKERS)
 
+test-secure: setup ## Run the conformance tests against three brokers with TLS and logins among all parties
+	CAUDAL_NODES=3 CAUDAL_SECURE=1 $(BIN)/python -m pytest $(ON_BROKERS)
+
 test-kafka: setup ## Run the conformance tests against three brokers of Apache Kafka (fetches it with Maven)
 	mvn -q -B -f tests/support/java/kafka.xml -Dkafka.version=$(KAFKA) dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/kafka
+	$(fetch_java)
 	KAFKA_JARS=$(CURDIR)/$(VENV)/java/kafka KAFKA_NODES=3 $(BIN)/python -m pytest $(ON_BROKERS)
+	KAFKA_JARS=$(CURDIR)/$(VENV)/java/kafka $(JAVA) $(BIN)/python -m pytest $(LOGINS)
 
 test-mixed: setup ## Run the tests of clusters that mix Caudal and releases of Apache Kafka (fetches them with Maven)
 	for version in $(MIXED_RELEASES); do \
@@ -86,17 +104,11 @@ simulate: setup ## Run a cluster in virtual time under faults, once for each of 
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
 test-java: setup ## Run the tests with Kafka's own Java clients (fetches them with Maven)
-	@for version in $(JAVA_CLIENTS); do \
-		mvn -q -B -f tests/support/java/pom.xml -Dkafka.version=$$version dependency:copy-dependencies \
-			-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/$$version || exit 1; \
-	done
+	$(fetch_java)
 	mvn -q -B -f tests/support/java/connect.xml -Dkafka.version=$(KAFKA_CONNECT) dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/connect
-	mvn -q -B -f tests/support/java/tools.xml -Dkafka.version=$(KAFKA_TOOLS) dependency:copy-dependencies \
-		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/tools
-	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect \
-		CAUDAL_KAFKA_TOOLS=$(CURDIR)/$(VENV)/java/tools $(BIN)/python -m pytest tests/conformance/test_java_clients.py \
-		tests/conformance/test_connect_real.py tests/conformance/test_kafka_*tools.py
+	$(JAVA) CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect $(BIN)/python -m pytest \
+		tests/conformance/test_java_*.py tests/conformance/test_connect_real.py tests/conformance/test_kafka_*tools.py
 
 test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
 	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)

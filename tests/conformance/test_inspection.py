@@ -30,6 +30,7 @@ from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import TIMEOUT_S, Sent
+from tests.support.cluster_security import CAUDAL_SECURE
 from tests.support.routing import leader_of
 from tests.support.wire import WireConnection
 
@@ -126,6 +127,7 @@ def test_the_end_of_a_leader_epoch_is_told(broker: BrokerProcess, name: str) -> 
     assert (found.error_code, found.leader_epoch, found.end_offset) == (0, 0, 3)
 
 
+@pytest.mark.skipif(CAUDAL_SECURE, reason="secured clusters have an authorizer")
 def test_access_lists_are_disabled_and_say_so(broker: BrokerProcess, name: str) -> None:
     rule = AclBinding(
         ResourceType.TOPIC,

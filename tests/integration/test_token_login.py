@@ -1,11 +1,13 @@
-"""The first user of a cluster logs in, creates a delegation token, and logs in with it, over the network."""
+"""The first user of a cluster logs in, creates a delegation token, and logs in with it, over the network.
+
+With KAFKA_JARS it does so at Apache Kafka.
+"""
 
 from collections.abc import Iterator
 from typing import Self, TypeVar
 
 import pytest
 
-from core_broker.__main__ import add_first_user
 from core_broker.errors import ErrorCode
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.create_delegation_token import (
@@ -24,7 +26,8 @@ from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from core_broker.protocol.scram_client import Scram
 from core_broker.security.sasl.scram import BY_NAME, token_password
-from core_broker.settings import BrokerSettings
+from tests.support.kafka import KAFKA_JARS
+from tests.support.patience import eventually
 from tests.support.sasl_broker import SaslBroker
 from tests.support.secret_search import places_with_secrets
 from tests.support.wire import WireConnection
@@ -44,7 +47,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslBroker]:
         "metrics.listener": "http://127.0.0.1:0",
     }
     broker = SaslBroker(tmp_path_factory.mktemp("tokens"), settings=settings)
-    add_first_user(BrokerSettings(log_dirs=(str(broker.data),)), "admin", PASSWORD, mechanisms=[MECHANISM])
+    broker.add_first_user("admin", PASSWORD, MECHANISM)
     with broker:
         yield broker
 
@@ -68,6 +71,8 @@ class Client:
         handshake = self.call(SaslHandshakeRequest(MECHANISM), 1, SaslHandshakeResponse)
         assert handshake.error_code == 0
         challenge = self.call(SaslAuthenticateRequest(self._scram.first()), 2, SaslAuthenticateResponse)
+        if KAFKA_JARS is not None and challenge.error_code:
+            return challenge  # Kafka says at once that it knows no such user; ours does not tell that apart
         proof = self._scram.proof(challenge.auth_bytes)
         return self.call(SaslAuthenticateRequest(proof), 2, SaslAuthenticateResponse)
 
@@ -92,6 +97,12 @@ def admin(broker: SaslBroker) -> Iterator[Client]:
 def create(client: Client) -> CreateDelegationTokenResponse:
     created = client.call(CreateDelegationTokenRequest(None, None, [], -1), 3, CreateDelegationTokenResponse)
     assert (created.error_code, created.principal_name) == (0, "admin")
+
+    def is_known() -> bool:
+        described = client.call(DescribeDelegationTokenRequest(None), 3, DescribeDelegationTokenResponse)
+        return created.hmac in [token.hmac for token in described.tokens]
+
+    eventually(is_known)
     return created
 
 
@@ -104,13 +115,16 @@ def test_a_token_of_the_first_user_lets_in_until_it_expires(broker: SaslBroker, 
         assert verdict.session_lifetime_ms > 0
         refused = by_token.call(DescribeDelegationTokenRequest(None), 3, DescribeDelegationTokenResponse)
         assert refused.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    described = admin.call(DescribeDelegationTokenRequest(None), 3, DescribeDelegationTokenResponse)
-    assert [token.hmac for token in described.tokens] == [created.hmac]
-
     expired = admin.call(ExpireDelegationTokenRequest(created.hmac, 0), 2, ExpireDelegationTokenResponse)
     assert expired.error_code == 0
-    late = login(broker, created.token_id, password, is_token=True)
-    assert late.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    def refuses() -> bool:
+        verdict = login(broker, created.token_id, password, is_token=True)
+        if KAFKA_JARS is not None and not verdict.error_code:
+            return verdict.session_lifetime_ms == 0  # Kafka lets it in, to a session that has ended
+        return verdict.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    eventually(refuses)
 
 
 def test_a_wrong_password_a_token_as_user_and_a_user_as_token_are_refused(broker: SaslBroker, admin: Client) -> None:

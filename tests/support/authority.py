@@ -26,3 +26,10 @@ class AuthorityFolder:
         """A file with a new certificate for a subject `CN=common_name`, and with its key; replaces one in place."""
         identity = self._authority.issue(f"CN={common_name}", hosts=hosts, has_expired=has_expired)
         return identity.save(file or self.folder / f"{common_name}.pem")
+
+    def issue_pkcs12(self, common_name: str, password: str, *, has_expired: bool = False) -> Path:
+        """The same as a PKCS12 store."""
+        identity = self._authority.issue(f"CN={common_name}", hosts=[], has_expired=has_expired)
+        file = self.folder / f"{common_name}.p12"
+        file.write_bytes(identity.pkcs12(password))
+        return file

@@ -17,7 +17,7 @@ from typing import Final, Self
 from typing_extensions import override
 
 from tests.support.broker import BrokerProcess
-from tests.support.cluster_security import CAUDAL_SECURE, SECURE, ClusterSecurity, shared_security
+from tests.support.cluster_security import CAUDAL_SECURE, SECURE, SECURE_ADDRESSES, ClusterSecurity, shared_security
 from tests.support.patience import eventually
 from tests.support.routing import live_brokers
 from tests.support.service import READY_TIMEOUT_S, run_module
@@ -56,14 +56,18 @@ class ClusterNode(BrokerProcess):
         self.node_id = node_id
         self._port = free_port()
         self.controller_port = free_port()
+        self._secure_port = free_port()
         self._listeners = ["PLAINTEXT" if security is None else SECURE]
         if security is None and CAUDAL_SECURE:
             security = shared_security()
             self._listeners.append(SECURE)
+            SECURE_ADDRESSES[f"127.0.0.1:{self._port}"] = f"127.0.0.1:{self._secure_port}"
         if security is not None:
-            self.settings = {"inter.broker.listener.name": SECURE, **security.of_node(node_id), **self.settings}
+            own = security.of_node(node_id)
+            self.settings = {"inter.broker.listener.name": SECURE, **own, **self.settings}
             if "PLAINTEXT" in self._listeners:
-                self.settings["super.users"] += ";User:ANONYMOUS"
+                users = [own["super.users"], self.settings["super.users"], "User:ANONYMOUS"]
+                self.settings["super.users"] = ";".join(users)
         self._security = security
 
     @override
@@ -75,8 +79,9 @@ class ClusterNode(BrokerProcess):
     @override
     def _command(self) -> list[str]:
         address = "127.0.0.1"
-        # The first is the one that clients use; other nodes learn the port of the second one from the metadata.
-        listeners = [f"{name}://{address}:{port}" for name, port in zip(self._listeners, (self._port, 0), strict=False)]
+        # The first is the one that clients without security use.
+        ports = (self._port, self._secure_port)
+        listeners = [f"{name}://{address}:{port}" for name, port in zip(self._listeners, ports, strict=False)]
         settings = {
             "node.id": str(self.node_id),
             "listeners": ",".join([*listeners, f"CONTROLLER://{address}:{self.controller_port}"]),

@@ -1,6 +1,7 @@
 """TLS and SASL between all parties of a cluster: nodes among themselves, controllers, and clients.
 
-With CAUDAL_SECURE=1 the nodes of every cluster of ours use it among themselves; its tests still connect in plain text.
+With CAUDAL_SECURE=1 the nodes of every cluster of ours use it among themselves, and so do the clients of
+`tests/support/clients`; what a test connects by itself still does it in plain text.
 """
 
 import atexit
@@ -26,6 +27,8 @@ CLIENT: Final = "client"
 SECURE: Final = "SECURE"
 """The listener of clients and brokers."""
 CONTROLLER: Final = "CONTROLLER"
+SECURE_ADDRESSES: Final[dict[str, str]] = {}
+"""With CAUDAL_SECURE=1, where clients log in at the nodes of this process: by their addresses without security."""
 _MODULES: Final = {"PLAIN": "plain.PlainLoginModule", "SCRAM-SHA-512": "scram.ScramLoginModule"}
 
 
@@ -146,6 +149,21 @@ def shared_security() -> ClusterSecurity:
     folder = TemporaryDirectory(prefix="security-")
     atexit.register(folder.cleanup)
     return ClusterSecurity(Path(folder.name))
+
+
+def connection(bootstrap: str) -> dict[str, Any]:
+    """How a client connects to brokers, by librdkafka's settings: with CAUDAL_SECURE=1 it logs in."""
+    secure = [SECURE_ADDRESSES.get(address) for address in bootstrap.split(",")]
+    known = [address for address in secure if address is not None]
+    if not known:
+        return {"bootstrap.servers": bootstrap}
+    return {**shared_security().of_client, "bootstrap.servers": ",".join(known)}
+
+
+def python_connection(bootstrap: str) -> dict[str, Any]:
+    """The same by the settings of aiokafka and kafka-python."""
+    settings = connection(bootstrap)
+    return {"bootstrap_servers": settings["bootstrap.servers"], **for_aiokafka(settings)}
 
 
 def for_aiokafka(settings: Mapping[str, Any]) -> dict[str, Any]:

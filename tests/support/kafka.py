@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Self
 
+import pytest
 from typing_extensions import override
 
 from tests.support.broker import BrokerProcess
@@ -25,6 +26,8 @@ KAFKA_JARS: Final = os.environ.get("KAFKA_JARS")
 KAFKA_RELEASES: Final = os.environ.get("CAUDAL_KAFKA_RELEASES")
 """A folder with one folder of jars for each of several releases, named by its version: see `make test-mixed`."""
 KAFKA_NODES: Final = int(os.environ.get("KAFKA_NODES", "1"))
+OURS_ALONE: Final = pytest.mark.skipif(KAFKA_JARS is not None, reason="about what only Caudal says or does")
+"""The mark of a test that Apache Kafka need not pass."""
 _OUR_OWN: Final = {"metrics.listener"}
 SMALL_JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """For tests, whose nodes live for minutes: little memory, and compiled quickly rather than well."""
@@ -81,7 +84,8 @@ class KafkaNode(BrokerProcess):
     @override
     def _command(self) -> list[str]:
         properties = self.directory / "server.properties"
-        properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
+        escaped = {key: value.replace("\\", "\\\\") for key, value in self._properties().items()}
+        properties.write_text("".join(f"{key}={value}\n" for key, value in escaped.items()))
         if not (self.data / "meta.properties").exists():
             tool = [*self._java, "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(properties)]
             levels = [word for name, level in self._features.items() for word in ("--feature", f"{name}={level}")]

@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,7 @@ from kafka.errors import KafkaError as PureKafkaError
 from kafka.net.sasl.oauth import AbstractTokenProvider as PureTokenProvider
 from typing_extensions import override
 
-from tests.support.broker import BrokerProcess
-from tests.support.cluster import free_port
-from tests.support.service import run_module
+from tests.support.either_node import EitherNode
 
 JAAS = "org.apache.kafka.common.security"
 PREFIX = "listener.name.external"
@@ -29,27 +27,34 @@ Token = Callable[[], tuple[str, float]]
 """A token and when it expires, in seconds."""
 
 
-class SaslBroker(BrokerProcess):
+class SaslBroker(EitherNode):
     """A broker with a listener for clients that log in, and one for everything else."""
 
-    def __init__(self, directory: Path, *, settings: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path, *, settings: Mapping[str, str], allowed_urls: Sequence[str] = ()) -> None:
+        """`allowed_urls` are those that Apache Kafka may read keys from."""
+        mechanisms = settings["sasl.enabled.mechanisms"].lower().split(",")
         super().__init__(
             directory,
-            settings={
-                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-                "inter.broker.listener.name": "PLAINTEXT",
-                "num.partitions": "1",
-                f"{PREFIX}.plain.sasl.jaas.config": PLAIN_USERS,
-                **settings,
-            },
+            listeners={"EXTERNAL": "SASL_PLAINTEXT"},
+            settings={"num.partitions": "1", **_logins(mechanisms), **settings},
+            java_options=[f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(allowed_urls)}"],
         )
-        self.external = f"127.0.0.1:{free_port()}"
+        self.external = self.addresses["EXTERNAL"]
         """Where clients log in."""
 
-    @override
-    def _command(self) -> list[str]:
-        listeners = f"PLAINTEXT://127.0.0.1:{self._port},EXTERNAL://{self.external}"
-        return run_module("core_broker", {**self.settings, "listeners": listeners, "log.dirs": str(self.data)})
+
+def _logins(mechanisms: Sequence[str]) -> dict[str, str]:
+    """What Apache Kafka needs for each mechanism, and we for PLAIN."""
+    known = {
+        "plain": {"sasl.jaas.config": PLAIN_USERS},
+        "scram-sha-256": {"sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;"},
+        "scram-sha-512": {"sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;"},
+        "oauthbearer": {
+            "sasl.jaas.config": f"{JAAS}.oauthbearer.OAuthBearerLoginModule required;",
+            "sasl.server.callback.handler.class": f"{JAAS}.oauthbearer.OAuthBearerValidatorCallbackHandler",
+        },
+    }
+    return {f"{PREFIX}.{name}.{key}": value for name in mechanisms for key, value in known[name].items()}
 
 
 class Refused(Exception):

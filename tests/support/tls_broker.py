@@ -1,16 +1,15 @@
 """A broker with an encrypted listener beside its plain one, and the ways to speak to it."""
 
-import re
 import socket
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support.broker import BrokerProcess
 from tests.support.certificates import Authority, Identity
+from tests.support.either_node import EitherNode
 
 
-class TlsBroker(BrokerProcess):
+class TlsBroker(EitherNode):
     """The listener is called EXTERNAL; settings without a prefix are for it alone."""
 
     def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
@@ -18,21 +17,17 @@ class TlsBroker(BrokerProcess):
         self.authority = Authority()
         self.trusted = self.authority.save(directory / "authority.pem")
         self.key_store = self.authority.issue().save(directory / "broker.pem")
-        super().__init__(
-            directory,
-            settings={
-                "listeners": "PLAINTEXT://127.0.0.1:0,EXTERNAL://127.0.0.1:0",
-                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:SSL,CONTROLLER:PLAINTEXT",
-                "ssl.keystore.location": str(self.key_store),
-                **(settings or {}),
-            },
-        )
+        stores = {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.key_store),
+            "ssl.truststore.type": "PEM",
+        }
+        super().__init__(directory, listeners={"EXTERNAL": "SSL"}, settings={**stores, **(settings or {})})
 
     @property
     def tls_address(self) -> str:
         """Where clients with TLS connect to."""
-        found = re.findall(r"EXTERNAL://(127\.0\.0\.1:\d+)", (self.directory / "stdout.log").read_text())
-        return str(found[-1])
+        return self.addresses["EXTERNAL"]
 
     @property
     def tls_endpoint(self) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
+from tests.support.cluster_security import python_connection
 
 
 class AioClient:
@@ -30,7 +31,7 @@ class AioClient:
 
         async def run() -> None:
             producer = AIOKafkaProducer(
-                bootstrap_servers=bootstrap,
+                **python_connection(bootstrap),
                 compression_type=None if codec == "none" else codec,
                 acks="all" if acks == "all" else int(acks),
                 enable_idempotence=idempotent,
@@ -48,7 +49,7 @@ class AioClient:
 
         async def run() -> list[Received]:
             consumer = AIOKafkaConsumer(
-                bootstrap_servers=bootstrap, isolation_level=isolation, auto_offset_reset="earliest"
+                **python_connection(bootstrap), isolation_level=isolation, auto_offset_reset="earliest"
             )
             await consumer.start()
             try:
@@ -70,7 +71,7 @@ class AioClient:
         async def run() -> list[Received]:
             consumer = AIOKafkaConsumer(
                 topic,
-                bootstrap_servers=bootstrap,
+                **python_connection(bootstrap),
                 group_id=group,
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
@@ -89,7 +90,7 @@ class AioClient:
         """Run transactions one after the other."""
 
         async def run() -> None:
-            producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=transactional_id)
+            producer = AIOKafkaProducer(**python_connection(bootstrap), transactional_id=transactional_id)
             await producer.start()
             try:
                 for transaction in transactions:

@@ -7,6 +7,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
+from tests.support.cluster_security import connection
 from tests.support.patience import eventually
 
 
@@ -30,7 +31,7 @@ class ConfluentClient:
         """Send records and wait until all are acknowledged."""
         producer = Producer(
             {
-                "bootstrap.servers": bootstrap,
+                **connection(bootstrap),
                 "compression.type": codec,
                 "acks": acks,
                 "enable.idempotence": idempotent,
@@ -62,7 +63,7 @@ class ConfluentClient:
 
     def transact(self, bootstrap: str, topic: str, transactional_id: str, transactions: Sequence[Transaction]) -> None:
         """Run transactions one after the other."""
-        producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
+        producer = Producer({**connection(bootstrap), "transactional.id": transactional_id})
         producer.init_transactions(TIMEOUT_S)
         for transaction in transactions:
             producer.begin_transaction()
@@ -73,7 +74,7 @@ class ConfluentClient:
 def consumer_config(bootstrap: str, group: str, **extra: Any) -> dict[str, Any]:
     """Settings of a consumer that starts at the beginning and commits by hand."""
     return {
-        "bootstrap.servers": bootstrap,
+        **connection(bootstrap),
         "group.id": group,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Final
 
 from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
+from tests.support.cluster_security import connection
 
 KCAT: Final = shutil.which("kcat")
 # Of several characters: a record may contain any single byte, such as the 30 of a schema's id.
@@ -41,12 +42,12 @@ class KcatClient:
         for (headers, partition), group in groupby(records, key=lambda record: (record.headers, record.partition)):
             placed = [] if partition is None else ["-p", str(partition)]
             labels = [word for key, value in headers for word in ("-H", f"{key}={value.decode()}")]
-            run(["-P", "-b", bootstrap, "-t", topic, *options, *placed, *labels], records=list(group))
+            run(["-P", *_connected(bootstrap), "-t", topic, *options, *placed, *labels], records=list(group))
 
     def consume(self, bootstrap: str, topic: str, count: int, *, isolation: str = "read_uncommitted") -> list[Received]:
         """Read from the beginning of every partition to its end."""
         options = ["-X", f"isolation.level={isolation}", "-X", "check.crcs=true"]
-        lines = run(["-C", "-b", bootstrap, "-t", topic, "-o", "beginning", "-e", "-q", "-J", *options])
+        lines = run(["-C", *_connected(bootstrap), "-t", topic, "-o", "beginning", "-e", "-q", "-J", *options])
         records = [received(line) for line in lines.splitlines()]
         if len(records) < count:
             raise NotEnoughRecords(f"{len(records)} of {count} records came")
@@ -55,17 +56,33 @@ class KcatClient:
     def consume_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[Received]:
         """Join a group, read, commit and leave."""
         options = ["-X", "auto.offset.reset=earliest", "-c", str(count), "-J"]
-        lines = run(["-b", bootstrap, *options, "-G", group, topic])
+        lines = run([*_connected(bootstrap), *options, "-G", group, topic])
         return [received(line) for line in lines.splitlines() if line.startswith("{")]
 
     def transact(self, bootstrap: str, topic: str, transactional_id: str, transactions: Sequence[Transaction]) -> None:
         """Run transactions, a process for each: committed at the end of the input, aborted by SIGINT."""
         for transaction in transactions:
-            command = ["-P", "-b", bootstrap, "-t", topic, "-X", f"transactional.id={transactional_id}", "-m", "30"]
+            command = [
+                "-P",
+                *_connected(bootstrap),
+                "-t",
+                topic,
+                "-X",
+                f"transactional.id={transactional_id}",
+                "-m",
+                "30",
+            ]
             if transaction.commit:
                 run(command, records=list(transaction.records))
             else:
                 run_and_interrupt(command, list(transaction.records), bootstrap=bootstrap, topic=topic)
+
+
+def _connected(bootstrap: str) -> list[str]:
+    """Options that say how to connect."""
+    settings = connection(bootstrap)
+    address = settings.pop("bootstrap.servers")
+    return ["-b", address, *(word for key, value in settings.items() for word in ("-X", f"{key}={value}"))]
 
 
 def run(arguments: list[str], *, records: Sequence[Sent] = ()) -> str:
@@ -105,7 +122,14 @@ def run_and_interrupt(arguments: list[str], records: Sequence[Sent], *, bootstra
 def _written(bootstrap: str, topic: str) -> int:
     """Offsets given out in all partitions of a topic."""
     everything = ["-X", "isolation.level=read_uncommitted"]
-    lines = run(["-Q", "-b", bootstrap, *everything, *(word for n in range(3) for word in ("-t", f"{topic}:{n}:-1"))])
+    lines = run(
+        [
+            "-Q",
+            *_connected(bootstrap),
+            *everything,
+            *(word for n in range(3) for word in ("-t", f"{topic}:{n}:-1")),
+        ]
+    )
     return sum(int(line.rpartition(" ")[2]) for line in lines.splitlines())
 
 

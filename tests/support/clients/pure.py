@@ -10,6 +10,7 @@ import kafka.codec
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
+from tests.support.cluster_security import python_connection
 from tests.support.patience import eventually
 
 _CODECS = {
@@ -40,7 +41,7 @@ class PureClient:
     ) -> None:
         """Send records and wait until all are acknowledged."""
         producer = KafkaProducer(
-            bootstrap_servers=bootstrap,
+            **python_connection(bootstrap),
             compression_type=None if codec == "none" else codec,
             acks="all" if acks == "all" else int(acks),
             enable_idempotence=idempotent,
@@ -50,7 +51,9 @@ class PureClient:
 
     def consume(self, bootstrap: str, topic: str, count: int, *, isolation: str = "read_uncommitted") -> list[Received]:
         """Read from the beginning of every partition."""
-        consumer = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation, auto_offset_reset="earliest")
+        consumer = KafkaConsumer(
+            **python_connection(bootstrap), isolation_level=isolation, auto_offset_reset="earliest"
+        )
         with kept_awake(consumer):
             partitions = eventually(lambda: consumer.partitions_for_topic(topic), timeout_s=TIMEOUT_S)
             consumer.assign([TopicPartition(topic, number) for number in sorted(partitions)])
@@ -61,7 +64,7 @@ class PureClient:
         """Join a group, read, commit and leave."""
         consumer = KafkaConsumer(
             topic,
-            bootstrap_servers=bootstrap,
+            **python_connection(bootstrap),
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
@@ -73,7 +76,7 @@ class PureClient:
 
     def transact(self, bootstrap: str, topic: str, transactional_id: str, transactions: Sequence[Transaction]) -> None:
         """Run transactions one after the other."""
-        producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=transactional_id)
+        producer = KafkaProducer(**python_connection(bootstrap), transactional_id=transactional_id)
         with closing(producer):
             producer.init_transactions()
             for transaction in transactions:

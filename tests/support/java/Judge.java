@@ -90,8 +90,8 @@ public final class Judge {
         return config;
     }
 
-    static Admin admin() {
-        return Admin.create(config());
+    static Admin admin(Object... pairs) {
+        return Admin.create(config(pairs));
     }
 
     static KafkaProducer<String, String> producer(Object... pairs) {
