@@ -382,12 +382,17 @@ def test_a_key_store_can_be_changed_for_one_listener(tmp_path: Path) -> None:
         eventually(lambda: shown_serial(broker) == renewed.certificate.serial_number)
 
 
+@OURS_ALONE
 def test_no_secret_of_a_store_is_written_or_shown(tmp_path: Path) -> None:
     """Neither its password nor its key, when they are set at run time, work, and do not work."""
     broker = TlsBroker(tmp_path, settings={"metrics.listener": "http://127.0.0.1:0"})
     store = tmp_path / "broker.p12"
     store.write_bytes(broker.authority.issue().pkcs12("s3cret-of-store"))
-    broker.settings |= {"ssl.keystore.location": str(store), "ssl.keystore.password": "s3cret-of-store"}
+    broker.settings |= {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.password": "s3cret-of-store",
+    }
     key = broker.authority.issue().key_pem()
     with broker:
         shown_serial(broker)
