@@ -1,11 +1,15 @@
 """Lets only callers in that have logged in: the outermost layer of an HTTP service."""
 
+from collections.abc import Iterator
+
+from fastapi import Response
+
 from core_broker.service.web.asgi import Application, Receive, Scope, Send
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.errors import envelope
 from core_broker.web_access.callers import set_caller
-from core_broker.web_access.errors import AccessError
-from core_broker.web_access.login import Login, Refused
+from core_broker.web_access.errors import AccessError, Refused
+from core_broker.web_access.login import Login
 from core_broker.web_access.settings import BASIC, BEARER
 
 
@@ -24,28 +28,34 @@ def with_login(app: Application, login: Login, *, counts: RequestCounts | None =
             return
         try:
             caller = await login.identify(scope)
-        except Refused as refused:
-            response = envelope(401, 401, refused.message)
-            response.raw_headers.extend((b"www-authenticate", value) for value in _challenges(login, refused))
         except AccessError as error:
-            response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
+            response = _refusal(error, login)
         else:
             set_caller(scope, caller)
             await app(scope, receive, send)
             return
         if counts is not None:
             counts.add(scope["method"], "other", str(response.status_code))
+        if any(name == b"expect" for name, _ in scope["headers"]):
+            # The server discards the body of a request that is answered already; this client will not send it.
+            response.headers["connection"] = "close"
         await response(scope, receive, send)
 
     return log_in
 
 
-def _challenges(login: Login, refused: Refused) -> list[bytes]:
-    """What a caller may log in with (RFC 9110, RFC 6750, RFC 7617); nothing for certificates, which TLS asks for."""
+def _refusal(error: AccessError, login: Login) -> Response:
+    response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
+    if isinstance(error, Refused):
+        for challenge in _challenges(login, error):
+            response.headers.append("www-authenticate", challenge)
+    return response
+
+
+def _challenges(login: Login, refused: Refused) -> Iterator[str]:
+    """What a caller may log in with (RFC 6750, RFC 7617). TLS asks for certificates; there is no challenge for them."""
     realm = f'realm="{login.realm}"'
-    found = []
     if BASIC in login.methods:
-        found.append(f'Basic {realm}, charset="UTF-8"')
+        yield f'Basic {realm}, charset="UTF-8"'
     if BEARER in login.methods:
-        found.append(f'Bearer {realm}, error="{refused.error}"' if refused.error else f"Bearer {realm}")
-    return [value.encode() for value in found]
+        yield f'Bearer {realm}, error="{refused.token_error}"' if refused.token_error else f"Bearer {realm}"

@@ -86,7 +86,9 @@ class AccessSettings(WebSettings, TokenSettings, AuditSettings):
 
     def password_cluster(self) -> ClientSettings | None:
         """The cluster that checks passwords, without a user; None if there is none. Raises PropertyRefused."""
-        given = {**self.own_cluster(), **dict(self.authentication_kafka_properties)}
+        given = dict(self.authentication_kafka_properties)
+        if _BOOTSTRAP not in given:
+            given = {**self.own_cluster(), **given}
         servers = given.pop(_BOOTSTRAP, "")
         if not servers:
             return None
