@@ -4,7 +4,6 @@ A header that cannot be accepted is refused, even if there is a certificate, too
 """
 
 import base64
-import binascii
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -183,8 +182,11 @@ def login_of(
 def _read_basic(credentials: bytes) -> tuple[str, str]:
     """Name and password (RFC 7617). Raises Refused; what the cluster could not have is wrong without asking it."""
     try:
-        user, _, password = base64.b64decode(credentials, validate=True).decode().partition(":")
-    except (binascii.Error, ValueError):
+        decoded = base64.b64decode(credentials, validate=True)
+        if base64.b64encode(decoded) != credentials:
+            raise ValueError("superfluous padding or bits")
+        user, _, password = decoded.decode().partition(":")
+    except ValueError:
         raise Refused(_WRONG_PASSWORD, reason="the credentials are not base64 of UTF-8") from None
     if not user or not password or any(character < " " or character == "\x7f" for character in user + password):
         reason = "the user name or the password is empty, or has control characters"

@@ -1,8 +1,8 @@
 """Checks names and passwords: asks those that know the users, and remembers the answers for some time.
 
 A right password is remembered until its time is over, a wrong one for seconds: a program that goes on with an old
-password costs the cluster one login every few seconds. New guesses are limited (`failure_limits.py`), passwords that were
-right before are not: an attacker cannot keep out a user who has been here before.
+password costs the cluster one login every few seconds. New guesses are limited (`failure_limits.py`). Those that were
+right before are not, so that an attacker cannot keep out a user who has been here.
 """
 
 import asyncio
