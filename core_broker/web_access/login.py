@@ -4,29 +4,34 @@ A header that cannot be accepted is refused, even if there is a certificate, too
 """
 
 import base64
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import urlsplit
 
 from core_broker.protocol.principals import Principal
 from core_broker.security.audit import AuditLog, audit_log_of, to_service_log
-from core_broker.security.sasl.jwks import JsonWebKeys, times_of
-from core_broker.security.sasl.jwt import rules_of
 from core_broker.service.clock import Clock, SystemClock
 from core_broker.service.metrics import Family, counter
 from core_broker.service.web.asgi import Scope
 from core_broker.service.web.connections import get_connection
 from core_broker.web_access.callers import BearerCredentials, Caller, PasswordCredentials, host_of
-from core_broker.web_access.certificates import Certificates
-from core_broker.web_access.cluster_passwords import ClusterPasswords
 from core_broker.web_access.errors import AccessError, Refused, TooManyFailures
 from core_broker.web_access.failure_limits import FailureLimits
 from core_broker.web_access.passwords import Passwords, PasswordVerifier
 from core_broker.web_access.settings import BASIC, BEARER, CERTIFICATE, AccessSettings
-from core_broker.web_access.tokens import Tokens
+
+if TYPE_CHECKING:
+    from core_broker.web_access.certificates import Certificates
+    from core_broker.web_access.cluster_passwords import ClusterPasswords
+    from core_broker.web_access.tokens import Tokens
+
+log = logging.getLogger(__name__)
 
 _HEADER_BYTES_MAX: Final = 8192
+_THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 _METHODS: Final = {b"basic": BASIC, b"bearer": BEARER}
 _NO_METHOD: Final = "NONE"
 _NO_LOGIN: Final = "The request needs a login"
@@ -45,10 +50,11 @@ class Login:
         clock: Clock,
         *,
         passwords: Sequence[PasswordVerifier] = (),
-        cluster: ClusterPasswords | None = None,
-        keys: JsonWebKeys | None = None,
+        cluster: "ClusterPasswords | None" = None,
+        tokens: "Tokens | None" = None,
+        certificates: "Certificates | None" = None,
     ) -> None:
-        """`passwords` are asked before the cluster. Raises ValueError if a rule for certificates cannot be read."""
+        """`passwords` are asked before the cluster."""
         self.methods = settings.methods
         self.realm = settings.authentication_realm
         self.skip_paths = frozenset(path.encode() for path in settings.authentication_skip_paths)
@@ -65,8 +71,8 @@ class Login:
             ttl_seconds=settings.authentication_cache_ttl_ms / 1000,
             entries_max=entries_max,
         )
-        self._tokens = None if keys is None else Tokens(keys, rules_of(settings), clock, entries_max=entries_max)
-        self._certificates = Certificates(settings.ssl_principal_mapping_rules, clock)
+        self._tokens = tokens
+        self._certificates = certificates
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     @asynccontextmanager
@@ -77,12 +83,18 @@ class Login:
         """
         async with AsyncExitStack() as stack:
             if self.methods:
+                self._warn_of_plain_listeners()
                 self.audit = stack.enter_context(audit_log_of(self._settings, self._clock))
             if self._cluster is not None:
                 stack.enter_context(self._cluster)
             if self._tokens is not None:
                 await stack.enter_async_context(self._tokens.running())
             yield self
+
+    def _warn_of_plain_listeners(self) -> None:
+        for listener in self._settings.listeners:
+            if listener.startswith("http:") and urlsplit(listener).hostname not in _THIS_MACHINE:
+                log.warning("passwords and tokens cross the network readable", extra={"listener": listener})
 
     @property
     def is_required(self) -> bool:
@@ -149,12 +161,13 @@ class Login:
         return Caller(Principal("User", user), host, PasswordCredentials(user, password))
 
     async def _by_token(self, credentials: bytes, host: str) -> Caller:
-        assert self._tokens is not None, "settings without keys are refused"
+        assert self._tokens is not None, "it was made for this method"
         token = credentials.decode("latin-1")
         valid = await self._tokens.check(token)
         return Caller(Principal("User", valid.subject), host, BearerCredentials(token, valid.expires_at_ms))
 
     def _by_certificate(self, scope: Scope, host: str) -> Caller:
+        assert self._certificates is not None, "it was made for this method"
         connection = get_connection(scope)
         certificate = None if connection is None else connection.peer_certificate()
         if certificate is None:
@@ -166,17 +179,22 @@ def login_of(
     settings: AccessSettings, *, passwords: Sequence[PasswordVerifier] = (), clock: Clock | None = None
 ) -> Login:
     """The login that the settings ask for; `passwords` are asked before the cluster. Raises ValueError."""
+    # What a method needs is imported with it: services start in a fraction of a second.
     clock = clock or SystemClock()
-    cluster = settings.password_cluster() if BASIC in settings.methods else None
-    logins_max = settings.authentication_kafka_max_logins
-    url = settings.sasl_oauthbearer_jwks_endpoint_url if BEARER in settings.methods else None
-    return Login(
-        settings,
-        clock,
-        passwords=passwords,
-        cluster=None if cluster is None else ClusterPasswords(cluster, logins_max=logins_max),
-        keys=None if url is None else JsonWebKeys(url, clock, times_of(settings)),
-    )
+    cluster = tokens = certificates = None
+    if BASIC in settings.methods and (found := settings.password_cluster()):
+        from core_broker.web_access.cluster_passwords import ClusterPasswords
+
+        cluster = ClusterPasswords(found, logins_max=settings.authentication_kafka_max_logins)
+    if BEARER in settings.methods:
+        from core_broker.web_access.tokens import tokens_of
+
+        tokens = tokens_of(settings, clock)
+    if CERTIFICATE in settings.methods:
+        from core_broker.web_access.certificates import Certificates
+
+        certificates = Certificates(settings.ssl_principal_mapping_rules, clock)
+    return Login(settings, clock, passwords=passwords, cluster=cluster, tokens=tokens, certificates=certificates)
 
 
 def _read_basic(credentials: bytes) -> tuple[str, str]:

@@ -7,12 +7,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from core_broker.security.sasl.jwks import JsonWebKeys, KeysUnavailable
-from core_broker.security.sasl.jwt import InvalidToken, TokenRules, TokenValidator, UnknownKey, ValidToken
+from core_broker.security.sasl.jwks import JsonWebKeys, KeysUnavailable, times_of
+from core_broker.security.sasl.jwt import InvalidToken, TokenRules, TokenValidator, UnknownKey, ValidToken, rules_of
 from core_broker.service.clock import Clock
 from core_broker.web_access.errors import Refused, Unavailable
+from core_broker.web_access.settings import AccessSettings
 
 _INVALID: Final = "invalid_token"
+
+
+def tokens_of(settings: AccessSettings, clock: Clock) -> "Tokens":
+    """Tokens by the settings, which name the place of their keys."""
+    url = settings.sasl_oauthbearer_jwks_endpoint_url
+    assert url is not None, "settings without keys are refused"
+    keys = JsonWebKeys(url, clock, times_of(settings))
+    return Tokens(keys, rules_of(settings), clock, entries_max=settings.authentication_cache_max_entries)
 
 
 class Tokens:

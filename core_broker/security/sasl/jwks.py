@@ -35,7 +35,7 @@ _CURVES: Final = ("P-256", "P-384", "P-521")
 _UNKNOWN_KEPT_MAX: Final = 16
 _UNKNOWN_INTERVAL_SECONDS: Final = 60.0
 _KEY_ID_LENGTH_MAX: Final = 1000
-_WAITING_MAX: Final = 100
+_WAITING_MAX: Final = 1000
 _WAITING_SECONDS_MAX: Final = 5.0
 _FIELDS: Final = ("kty", "kid", "alg", "n", "e", "crv", "x", "y")
 """What is read of a key; the private part, should there be one, is not."""

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core_broker.protocol.principals import Principal
-from core_broker.security.sasl.jwks import JsonWebKeys, RefreshTimes
 from core_broker.service.clock import ManualClock
-from core_broker.service.settings import SettingsError
 from core_broker.web_access.callers import BearerCredentials, PasswordCredentials
+from core_broker.web_access.certificates import Certificates
 from core_broker.web_access.errors import AccessError, Refused, TooManyFailures, Unavailable
-from core_broker.web_access.login import Login
+from core_broker.web_access.login import Login, login_of
 from core_broker.web_access.settings import RuleSettings
+from core_broker.web_access.tokens import tokens_of
 from tests.support.certificates import Authority
 from tests.support.sasl_world import key_set, signed_token, signing_key
 from tests.support.web_login import KnownUsers, basic, scope_of
@@ -40,14 +40,21 @@ def login(
             "authentication.kafka.security.protocol": "SASL_PLAINTEXT",
             "authentication.kafka.sasl.mechanism": "PLAIN",
             "sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+            "listeners": "https://127.0.0.1:0",
+            "ssl.certificate.location": "/certificate.pem",
             "ssl.ca.location": "/ca.pem",
             "authentication.failures.per.minute": "3",
             **{key.replace("_", "."): value for key, value in more.items()},
         }
     )
     clock = ManualClock(NOW_MS)
-    provider = JsonWebKeys(keys.as_uri(), clock, RefreshTimes())
-    return Login(settings, clock, passwords=[users or KnownUsers()], keys=provider)
+    return Login(
+        settings,
+        clock,
+        passwords=[users or KnownUsers()],
+        tokens=tokens_of(settings, clock),
+        certificates=Certificates(settings.ssl_principal_mapping_rules, clock),
+    )
 
 
 def token(subject: str = "bob") -> str:
@@ -196,12 +203,23 @@ async def test_a_refused_login_is_in_the_audit_log_without_the_password(tmp_path
     assert lines[1]["reason"] == "the user name or the password is wrong"
 
 
+@pytest.mark.parametrize(
+    "listener,is_warned", [("http://127.0.0.1:0", False), ("http://:0", True), ("http://10.0.0.1:0", True)]
+)
+async def test_an_unencrypted_listener_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, listener: str, is_warned: bool
+) -> None:
+    async with login(tmp_path, "BASIC", listeners=listener).running():
+        assert ("readable" in caplog.text) is is_warned
+
+
 async def test_an_audit_log_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="missing"):
         async with login(tmp_path, audit_log_file=str(tmp_path / "missing" / "audit.log")).running():
             pass
 
 
-def test_a_wrong_rule_for_certificates_is_an_error_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises((ValueError, SettingsError), match="rule"):
-        login(tmp_path, ssl_principal_mapping_rules="RULE:nonsense")
+def test_a_wrong_rule_for_certificates_is_an_error_at_the_start() -> None:
+    settings = RuleSettings(authentication_method=("CERTIFICATE",), ssl_principal_mapping_rules="RULE:nonsense")
+    with pytest.raises(ValueError, match="rule"):
+        login_of(settings)
