@@ -18,7 +18,9 @@ from confluent_kafka.admin import ScramMechanism
 from core_broker.client.settings import ClientSettings
 from core_broker.web_access.cluster_passwords import ClusterPasswords
 from core_broker.web_access.passwords import Verdict
+from tests.support.connect import ConnectProcess
 from tests.support.patience import PATIENCE_S, eventually
+from tests.support.proxy import ProxyProcess
 from tests.support.registry import AVRO
 from tests.support.sasl_broker import ALICE_PASSWORD, SaslBroker
 from tests.support.sasl_world import signing_key
@@ -33,6 +35,7 @@ from tests.support.web_login import basic
 
 PASSWORD = "pass:wörd-of-anna"
 KEY = signing_key("first")
+STORAGE = {f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")}
 
 
 class World(NamedTuple):
@@ -350,3 +353,41 @@ def test_the_document_says_how_to_log_in(world: World) -> None:
     with world.client(by_password()) as client:
         document = client.get("/openapi.json").json()
     assert set(document["components"]["securitySchemes"]) == {"basic", "bearer", "certificate"}
+
+
+# -- the other services -----------------------------------------------------------------------------------------------
+
+
+def test_users_of_the_cluster_are_users_of_the_rest_proxy_and_of_connect(world: World, tmp_path: Path) -> None:
+    login = {
+        "authentication.method": "BASIC",
+        "client.security.protocol": "SASL_PLAINTEXT",
+        "client.sasl.mechanism": "SCRAM-SHA-512",
+        "client.sasl.username": "service",
+        "client.sasl.password": "of the service",
+    }
+    world.users.add("service", "of the service")
+    bootstrap = world.broker.external
+    cors = {"access.control.allow.origin": "https://shop.example"}
+    connect = {"task.processes": "0", "authorization.enable": "false", **STORAGE}
+    with (
+        ProxyProcess(
+            tmp_path / "proxy", bootstrap=bootstrap, registry=world.registry.url, settings={**login, **cors}
+        ) as proxy,
+        ConnectProcess(
+            tmp_path / "connect", bootstrap=bootstrap, group="logins", settings={**login, **connect}
+        ) as worker,
+    ):
+        for url, path in ((proxy.address, "/topics"), (worker.address, "/connectors")):
+            refused = httpx2.get(url + path, headers={"origin": "https://shop.example"}, timeout=30)
+            assert refused.status_code == 401
+            assert refused.json()["error_code"] == 401
+            assert httpx2.get(url + path, headers=by_password(password="wrong"), timeout=30).status_code == 401
+            assert httpx2.get(url + path, headers=by_password(), timeout=30).status_code == 200
+            document = httpx2.get(f"{url}/openapi.json", headers=by_password(), timeout=30).json()
+            assert set(document["components"]["securitySchemes"]) == {"basic"}
+        # A page learns that it has to log in: the browser shows it the response, and asks before it sends a login.
+        refused = httpx2.get(f"{proxy.address}/topics", headers={"origin": "https://shop.example"}, timeout=30)
+        assert refused.headers["access-control-allow-origin"] == "https://shop.example"
+        asking = {"origin": "https://shop.example", "access-control-request-method": "GET"}
+        assert httpx2.options(f"{proxy.address}/topics", headers=asking, timeout=30).status_code == 200
