@@ -1,23 +1,29 @@
 """Lets only callers in that have logged in: the outermost layer of an HTTP service."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Final
 
 from fastapi import Response
 
 from core_broker.service.web.asgi import Application, Receive, Scope, Send
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.errors import envelope
-from core_broker.web_access.callers import set_caller
-from core_broker.web_access.errors import AccessError, Refused
+from core_broker.web_access.callers import BearerCredentials, set_caller
+from core_broker.web_access.errors import AccessError, Forbidden, Refused
 from core_broker.web_access.login import Login
 from core_broker.web_access.settings import BASIC, BEARER
 
+_HARMLESS: Final = ("GET", "HEAD", "OPTIONS")
+_OWN_PAGES: Final = (b"same-origin", b"none")
 
-def with_login(app: Application, login: Login, *, counts: RequestCounts | None = None) -> Application:
+
+def with_login(
+    app: Application, login: Login, *, counts: RequestCounts | None = None, origins: Collection[str] = ()
+) -> Application:
     """Wrap an app so that every request has a caller (`caller_of`), and no other request reaches it.
 
     Everything that may answer a request, such as a cache, must be inside. `counts` are those of an app whose requests
-    are counted further inside: they get the refused ones.
+    are counted further inside: they get the refused ones. `origins` are those whose pages may change something (CORS).
     """
     if not login.is_required:
         return app
@@ -28,6 +34,8 @@ def with_login(app: Application, login: Login, *, counts: RequestCounts | None =
             return
         try:
             caller = await login.identify(scope)
+            if not isinstance(caller.credentials, BearerCredentials) and _is_of_foreign_page(scope, origins):
+                raise Forbidden("Pages of other origins may not change anything here")
         except AccessError as error:
             response = _refusal(error, login)
         else:
@@ -42,6 +50,22 @@ def with_login(app: Application, login: Login, *, counts: RequestCounts | None =
         await response(scope, receive, send)
 
     return log_in
+
+
+def _is_of_foreign_page(scope: Scope, origins: Collection[str]) -> bool:
+    """Whether a page of another origin has made a browser send a request that may change something.
+
+    The browser adds the password or the certificate of its user, who need not know (CSRF); it never adds a token.
+    """
+    if scope["method"] in _HARMLESS or "*" in origins:
+        return False
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if origin in origins:
+        return False
+    if (site := headers.get(b"sec-fetch-site")) is not None:
+        return site not in _OWN_PAGES
+    return bool(origin) and origin.partition("://")[2] != headers.get(b"host", b"").decode("latin-1")
 
 
 def _refusal(error: AccessError, login: Login) -> Response:

@@ -1,6 +1,7 @@
 """The outermost layer: who gets through, what others are told, and how they are counted."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,9 +29,16 @@ class App:
             await envelope(200, 0, "ok")(scope, receive, send)
 
 
-def protected(app: Application, users: KnownUsers, counts: RequestCounts | None = None, **values: Any) -> Application:
+def protected(
+    app: Application,
+    users: KnownUsers,
+    counts: RequestCounts | None = None,
+    origins: Sequence[str] = (),
+    **values: Any,
+) -> Application:
     values = {"authentication_method": ("BASIC", "BEARER"), "authentication_skip_paths": ("/health",), **values}
-    return with_login(app, Login(AccessSettings(**values), ManualClock(), passwords=[users]), counts=counts)
+    login = Login(AccessSettings(**values), ManualClock(), passwords=[users])
+    return with_login(app, login, counts=counts, origins=origins)
 
 
 async def answer(app: Application, *authorization: str, path: str = "/things", **more: Any) -> Received:
@@ -103,6 +111,30 @@ async def test_a_client_that_waits_to_send_its_body_is_disconnected() -> None:
     headers = [(b"expect", b"100-continue")]
     assert (await answer(protected(App(), KnownUsers()), headers=headers)).headers("connection") == ["close"]
     assert (await answer(protected(App(), KnownUsers()))).headers("connection") == []
+
+
+@pytest.mark.parametrize(
+    "method,headers,status",
+    [
+        ("POST", {}, 200),
+        ("POST", {"origin": "https://evil.example"}, 403),
+        ("DELETE", {"origin": "null"}, 403),
+        ("POST", {"origin": "https://test"}, 200),
+        ("POST", {"origin": "https://shop.example"}, 200),
+        ("POST", {"sec-fetch-site": "cross-site"}, 403),
+        ("POST", {"sec-fetch-site": "same-site", "origin": "https://test"}, 403),
+        ("POST", {"sec-fetch-site": "same-origin", "origin": "https://behind-a-proxy"}, 200),
+        ("POST", {"sec-fetch-site": "cross-site", "origin": "https://shop.example"}, 200),
+        ("GET", {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}, 200),
+    ],
+)
+async def test_a_page_of_another_origin_cannot_use_the_login_of_a_browser(
+    method: str, headers: dict[str, str], status: int
+) -> None:
+    wrapped = protected(App(), KnownUsers(), origins=("https://shop.example",))
+    sent = {"host": "test", "authorization": basic("alice", "secret"), **headers}
+    raw = [(name.encode(), value.encode()) for name, value in sent.items()]
+    assert (await answer(wrapped, method=method, headers=raw)).status == status
 
 
 def test_without_logins_the_app_is_not_wrapped_at_all() -> None:
