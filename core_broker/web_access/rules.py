@@ -22,6 +22,7 @@ from core_broker.security.acls import PatternType as AclPatternType
 from core_broker.security.acls import PermissionType as AclPermissionType
 from core_broker.security.authorizer import Authorizer, Decision, Denial
 from core_broker.security.operations import Operation as AclOperation
+from core_broker.service.lifecycle import beside
 from core_broker.web_access.callers import Caller
 from core_broker.web_access.errors import Forbidden
 from core_broker.web_access.settings import RuleSettings
@@ -191,12 +192,8 @@ class Rules:
         """Read the rules of a store now, and again whenever they have changed, while the block runs."""
         version = await asyncio.to_thread(store.version)
         await asyncio.to_thread(self.reload, store)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self._follow(store, version, seconds))
-            try:
-                yield
-            finally:
-                task.cancel()
+        async with beside(self._follow(store, version, seconds)):
+            yield
 
     async def _follow(self, store: RuleStore, version: object, seconds: float) -> None:
         while True:

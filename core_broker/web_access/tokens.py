@@ -1,6 +1,5 @@
 """Checks the signed tokens of callers, and remembers those that are valid until they expire."""
 
-import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -10,6 +9,7 @@ from typing import Final
 from core_broker.security.sasl.jwks import JsonWebKeys, KeysUnavailable, times_of
 from core_broker.security.sasl.jwt import InvalidToken, TokenRules, TokenValidator, UnknownKey, ValidToken, rules_of
 from core_broker.service.clock import Clock
+from core_broker.service.lifecycle import beside
 from core_broker.web_access.errors import Refused, Unavailable
 from core_broker.web_access.settings import AccessSettings
 
@@ -46,12 +46,8 @@ class Tokens:
                 await self._keys.load()
             except KeysUnavailable as error:
                 raise ValueError(f"sasl.oauthbearer.jwks.endpoint.url={self._keys.url}: {error}") from None
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self._keys.run())
-            try:
-                yield
-            finally:
-                task.cancel()
+        async with beside(self._keys.run()):
+            yield
 
     async def check(self, token: str) -> ValidToken:
         """What a token says. Raises Refused or Unavailable."""

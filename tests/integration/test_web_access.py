@@ -17,7 +17,9 @@ from confluent_kafka.admin import ScramMechanism
 
 from core_broker.client.settings import ClientSettings
 from core_broker.web_access.cluster_passwords import ClusterPasswords
+from core_broker.web_access.errors import Unavailable
 from core_broker.web_access.passwords import Verdict
+from tests.support.authority import AuthorityFolder
 from tests.support.connect import ConnectProcess
 from tests.support.patience import PATIENCE_S, eventually
 from tests.support.proxy import ProxyProcess
@@ -92,6 +94,28 @@ async def test_passwords_are_checked_with_each_mechanism(world: World, mechanism
             assert await passwords.verify("alice", ALICE_PASSWORD) is Verdict.RIGHT
             assert await passwords.verify("alice", "wrong") is Verdict.WRONG
             assert await passwords.verify("stranger", "wrong") is Verdict.WRONG
+
+
+async def test_passwords_are_checked_over_tls_at_a_cluster_that_is_trusted(tmp_path: Path) -> None:
+    trusted, other = AuthorityFolder(tmp_path / "trusted"), AuthorityFolder(tmp_path / "other")
+    settings = {
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:SASL_SSL,CONTROLLER:PLAINTEXT",
+        "ssl.keystore.location": str(trusted.issue("broker")),
+    }
+    with SaslBroker(tmp_path / "broker", settings=settings) as broker:
+
+        async def ask(password: str, store: Path) -> Verdict:
+            login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "ssl.ca.location": str(store)}
+            cluster = ClientSettings(bootstrap_servers=broker.external, properties=login)
+            with ClusterPasswords(cluster, logins_max=1) as passwords:
+                async with asyncio.timeout(60):
+                    return await passwords.verify("alice", password)
+
+        assert await ask(ALICE_PASSWORD, trusted.trust_store) is Verdict.RIGHT
+        assert await ask("wrong", trusted.trust_store) is Verdict.WRONG
+        with pytest.raises(Unavailable):
+            await ask(ALICE_PASSWORD, other.trust_store)
 
 
 def curl(world: World, *options: str, secret: str = "") -> int:

@@ -14,6 +14,7 @@ import uvicorn
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from core_broker.service.lifecycle import unwrap_single_error
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.connections import HttpConnection, attach_connection
 from core_broker.service.web.settings import WebSettings
@@ -34,7 +35,7 @@ async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list
         is_secure = any(map(_is_secure, settings.listeners))
         context = listener_context(settings) if is_secure else None
         servers = [_server(app, settings, context if _is_secure(listener) else None) for listener, _ in bound]
-        async with _unwrap_single_error(), asyncio.TaskGroup() as running:
+        async with unwrap_single_error(), asyncio.TaskGroup() as running:
             for server, (_, listening) in zip(servers, bound, strict=True):
                 running.create_task(server.serve(sockets=[listening]))
             watching = None if context is None else running.create_task(context.watch(settings))
@@ -51,18 +52,6 @@ async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list
 
 def _is_secure(listener: str) -> bool:
     return listener.startswith("https:")
-
-
-@asynccontextmanager
-async def _unwrap_single_error() -> AsyncIterator[None]:
-    """Raise the block's error itself: callers would not recognize it in the group that a task group wraps it in."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) > 1:
-            raise
-        (error,) = group.exceptions
-        raise error from error.__cause__
 
 
 def _bind(listener: str) -> socket.socket:

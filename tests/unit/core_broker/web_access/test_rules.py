@@ -179,6 +179,12 @@ async def test_a_store_that_cannot_be_read_at_the_start_is_an_error() -> None:
             pass
 
 
+async def test_an_error_beside_the_rules_is_raised_as_it_is() -> None:
+    with pytest.raises(OSError, match="the port is taken"):
+        async with rules().following(RuleList()):
+            raise OSError("the port is taken")
+
+
 async def until_allowed(found: Rules, operation: Operation) -> None:
     while not found.allows(ALICE, operation, SUBJECT, "orders"):  # noqa: ASYNC110 - there is no event to wait for
         await asyncio.sleep(0.001)

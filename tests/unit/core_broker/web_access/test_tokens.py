@@ -121,6 +121,12 @@ async def test_what_is_remembered_is_bounded() -> None:
         assert len(world.tokens._valid) == 3
 
 
+async def test_an_error_beside_the_keys_is_raised_as_it_is() -> None:
+    with pytest.raises(OSError, match="the port is taken"):
+        async with running(key_set(OLD)):
+            raise OSError("the port is taken")
+
+
 async def test_keys_in_a_file_must_be_there_at_the_start(tmp_path: Path) -> None:
     clock = ManualClock()
     keys = JsonWebKeys((tmp_path / "missing.json").as_uri(), clock, AT_ONCE)
