@@ -80,6 +80,7 @@ async def test_a_certificate_that_cannot_be_used_changes_nothing(
                 while "still get the old ones" not in caplog.text:  # noqa: ASYNC110 - the log is what there is
                     await asyncio.sleep(0.005)
             assert await subject_shown(port) == "CN=server"
+            assert caplog.text.count("still get the old ones") == 1
         world.authority.issue("renewed", file=world.shown)
         await eventually_async(lambda: subject_shown(port), lambda subject: subject == "CN=renewed")
 
