@@ -60,8 +60,8 @@ class TokenSettings(Settings):
     """What a signed token must have to be accepted, at a listener of a broker or at an HTTP service."""
 
     sasl_oauthbearer_jwks_endpoint_url: str | None = setting(optional(STRING), default=None, check=_KEY_URL)
-    """Where the public keys of the identity provider are (JWKS). OAUTHBEARER, and BEARER at an HTTP service, need it: no
-    token is accepted without a verified signature."""
+    """Where the public keys of the identity provider are (JWKS). OAUTHBEARER, and BEARER at an HTTP service, need it:
+    no token is accepted without a verified signature."""
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = setting(LONG, default=3_600_000, check=at_least(1))
     """How often these keys are read again."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = setting(LONG, default=100, check=at_least(1))
