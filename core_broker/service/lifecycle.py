@@ -6,9 +6,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from typing import Final, Self, TextIO
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from typing import Any, Final, Self, TextIO
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +64,29 @@ def _gc_paused() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run work without an end for as long as the block lasts. If it fails, so does the block."""
+    async with unwrap_single_error(), asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+@asynccontextmanager
+async def unwrap_single_error() -> AsyncIterator[None]:
+    """Raise the block's error itself: callers would not recognize it in the group that a task group wraps it in."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) > 1:
+            raise
+        (error,) = group.exceptions
+        raise error from error.__cause__
 
 
 def announce(name: str, endpoints: Mapping[str, str], *, stream: TextIO | None = None) -> None:

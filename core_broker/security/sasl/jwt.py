@@ -14,6 +14,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
 from core_broker.service.clock import Clock
+from core_broker.settings.sasl import TokenSettings
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 PublicKey = RSAKey | ECKey
@@ -36,6 +37,10 @@ class InvalidToken(Exception):
     """A token that must not be accepted; the message is for the log, without the token."""
 
 
+class UnknownKey(InvalidToken):
+    """A token names a key that is not known; it may be after the next refresh."""
+
+
 class KeySource(Protocol):
     """Public keys."""
 
@@ -53,6 +58,17 @@ class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
     clock_skew_seconds: int = 30
     scope_claim: str = "scope"
     subject_claim: str = "sub"
+
+
+def rules_of(settings: TokenSettings) -> TokenRules:
+    """The rules of these settings."""
+    return TokenRules(
+        audiences=settings.sasl_oauthbearer_expected_audience,
+        issuer=settings.sasl_oauthbearer_expected_issuer,
+        clock_skew_seconds=settings.sasl_oauthbearer_clock_skew_seconds,
+        scope_claim=settings.sasl_oauthbearer_scope_claim_name,
+        subject_claim=settings.sasl_oauthbearer_sub_claim_name,
+    )
 
 
 class ValidToken(msgspec.Struct, frozen=True):
@@ -83,7 +99,9 @@ class TokenValidator:
             raise InvalidToken("the key id is not text")
         key = self._keys.find(key_id)
         if key is None:
-            raise InvalidToken("there is no such key" if key_id is not None else "the token does not name its key")
+            if key_id is None:
+                raise InvalidToken("the token does not name its key")
+            raise UnknownKey("there is no such key")
         if key.alg not in (None, algorithm):
             raise InvalidToken(f"the key is for {key.alg} only")
         return self._check(_verified_claims(token, key))

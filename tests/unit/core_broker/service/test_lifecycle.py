@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from core_broker.service.lifecycle import announce, ready_line, serve
+from core_broker.service.lifecycle import announce, beside, ready_line, serve
 
 
 def test_ready_line_names_the_service_and_its_endpoints() -> None:
@@ -70,3 +70,27 @@ async def test_whoever_else_cancels_a_service_is_not_taken_for_a_signal() -> Non
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await serving
+
+
+async def test_work_beside_a_block_ends_with_it() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with asyncio.timeout(10), beside(work()):
+        await asyncio.sleep(0)
+        assert not ended.is_set()
+    assert ended.is_set()
+
+
+async def test_work_that_fails_ends_the_block_with_its_error() -> None:
+    async def work() -> None:
+        raise OSError("it broke")
+
+    with pytest.raises(OSError, match="it broke"):
+        async with asyncio.timeout(10), beside(work()):
+            await asyncio.Event().wait()
