@@ -7,13 +7,14 @@ Names come from the cluster, registry or worker of the options or the environmen
 failure or a time-out nothing is offered: a message would end up in the line being typed.
 """
 
+import dataclasses
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -24,6 +25,9 @@ from deploy.views.compatibility import MEANINGS
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
     from core_broker.service.settings import Settings
+    from deploy.commands.options import ConnectionOptions
+
+T = TypeVar("T", bound="ConnectionOptions")
 
 EPILOG: Final = examples(
     "source <(caudal completion bash)                                     this shell only; in ~/.bashrc for all",
@@ -180,37 +184,52 @@ def principals(given: Mapping[str, Any], seconds: float) -> list[str]:
 @completer
 def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry."""
-    from deploy.clients.connections import registry_client
+    from deploy.commands.options import RegistryOptions
 
-    options = (given["registry"], given["user"], given["properties"], given["client_config"])
-    with registry_client(*options, timeout=seconds) as client:
+    with _options(RegistryOptions, given, seconds).client() as client:
         return client.subjects()
 
 
 @completer
 def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors of the worker."""
-    from deploy.clients.connect import ConnectClient
+    from deploy.commands.options import WorkerOptions
 
-    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
+    with _options(WorkerOptions, given, seconds).client() as client:
         return sorted(client.connectors())
 
 
 @completer
 def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors that the worker can run, by the last part of their class."""
-    from deploy.clients.connect import ConnectClient
+    from deploy.commands.options import WorkerOptions
 
-    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
+    with _options(WorkerOptions, given, seconds).client() as client:
         return sorted({str(item["class"]).rpartition(".")[2] for item in client.plugins(connectors_only=True)})
+
+
+def profiles() -> list[tuple[str, str]]:
+    """Profiles of this user, and the client files that they name."""
+    from deploy.clients.profiles import ProfileError, read_profiles
+
+    try:
+        found = read_profiles(os.environ).profiles
+    except ProfileError:
+        return []
+    return [(name, profile.client_config or profile.bootstrap or "") for name, profile in sorted(found.items())]
 
 
 def _admin(given: Mapping[str, Any], seconds: float) -> "Admin":
     from core_broker.client.admin import Admin
-    from deploy.clients.connections import client_settings
+    from deploy.commands.options import ClusterOptions
 
-    options = (given["bootstrap"], given["properties"], given["client_config"])
-    return Admin(client_settings(*options, timeout=seconds))
+    return Admin(_options(ClusterOptions, given, seconds).unchecked_settings())
+
+
+def _options(kind: type[T], given: Mapping[str, Any], seconds: float) -> T:
+    """The options of a half-typed command, with the time-out of the completion."""
+    known = {field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given}
+    return kind(**{**known, "timeout": seconds})
 
 
 def services() -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ fields of that class, each of which is an option.
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from core_broker.client.admin import Admin
     from core_broker.client.settings import ClientSettings
     from deploy.clients.connect import ConnectClient
+    from deploy.clients.target import Target
     from schema_registry.client.registry_client import RegistryClient
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -62,8 +64,31 @@ class OptionGroup:
     """Base of the classes whose fields are options."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ConnectionOptions(OptionGroup):
     """What a command talks to."""
+
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            envvar="CAUDAL_PROFILE",
+            metavar="NAME",
+            help="Client file and addresses under this name; see  caudal profile.",
+            show_default=False,
+            autocompletion=completion.profiles,
+        ),
+    ] = None
+
+    def target(self) -> "Target":
+        """Where everything is that no option and no variable names; raises BadParameter."""
+        from deploy.clients.profiles import ProfileError
+        from deploy.clients.target import choose_target
+
+        try:
+            return choose_target(self.profile, os.environ)
+        except ProfileError as error:
+            raise typer.BadParameter(str(error), param_hint="--profile") from None
 
 
 class Commands(typer.Typer):
@@ -139,6 +164,13 @@ def _config_option(panel: str, *, help_: str, variable: str | None = None) -> An
     )
 
 
+def _insecure_option(panel: str) -> Any:
+    text = "Send password or token over http to another machine, too, where anyone on the way can read it."
+    return typer.Option(
+        "--insecure-http", envvar="CAUDAL_INSECURE_HTTP", help=text, rich_help_panel=panel, show_default=False
+    )
+
+
 def timeout_option(panel: str) -> Any:
     """The option for the time that a connection may take."""
     text = f"How long the {panel.lower()} may take to answer."
@@ -150,7 +182,7 @@ class ClusterOptions(ConnectionOptions):
     """A Kafka cluster, and how to reach it."""
 
     bootstrap: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--bootstrap",
             "-b",
@@ -158,8 +190,9 @@ class ClusterOptions(ConnectionOptions):
             metavar="HOST:PORT",
             help="Address of the cluster; any Kafka-protocol cluster will do.",
             rich_help_panel="Cluster",
+            show_default=DEFAULT_BOOTSTRAP,
         ),
-    ] = DEFAULT_BOOTSTRAP
+    ] = None
     properties: Annotated[
         list[str] | None, _properties_option("Kafka's or librdkafka's", "security.protocol=SSL", "Cluster")
     ] = None
@@ -176,17 +209,27 @@ class ClusterOptions(ConnectionOptions):
     def settings(self) -> "ClientSettings":
         """Settings for a client of the cluster; raises ClientError if it refuses our TLS or login."""
         from core_broker.client.handshake import check_handshake
-        from deploy.clients.connections import client_settings
 
-        settings = client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
+        settings = self.unchecked_settings()
         check_handshake(settings)
         return settings
+
+    def unchecked_settings(self) -> "ClientSettings":
+        """The same, without asking the cluster."""
+        from deploy.clients.connections import client_settings
+
+        target = self.target()
+        # The address in a file that was named here wins over a profile's.
+        is_file_given = self.client_config is not None
+        bootstrap = self.bootstrap or (target.bootstrap if target.profile and not is_file_given else None)
+        file = self.client_config or target.client_file(self.bootstrap, own=target.bootstrap)
+        return client_settings(bootstrap, self.properties, file, timeout=self.timeout, usual=target.bootstrap)
 
     @contextmanager
     def guard(self, command: str, given: Mapping[str, Any]) -> Iterator[None]:
         """Run a command, such as `topic create`; if a right is missing, say which, and how it is granted."""
         from core_broker.client.errors import NotAllowed
-        from deploy.clients.connections import client_settings, principal_of
+        from deploy.clients.connections import principal_of
         from deploy.views.rights import missing_right
 
         try:
@@ -194,8 +237,7 @@ class ClusterOptions(ConnectionOptions):
         except NotAllowed as error:
             if (right := missing_right(command, error.code, given)) is None:
                 raise
-            settings = client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
-            principal = principal_of(settings)
+            principal = principal_of(self.unchecked_settings())
             failure(f"{principal or 'this user'} is not allowed to {right}", [right.how_to_grant(principal)])
             raise typer.Exit(1) from None
 
@@ -211,7 +253,7 @@ class RegistryOptions(ConnectionOptions):
     """A schema registry, and how to reach it."""
 
     registry: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--registry",
             "-r",
@@ -219,8 +261,9 @@ class RegistryOptions(ConnectionOptions):
             metavar="URL",
             help="Address of the registry; any with Confluent's API will do. Separate several addresses by commas.",
             rich_help_panel="Registry",
+            show_default=f"http://localhost:{REGISTRY.port}",
         ),
-    ] = f"http://localhost:{REGISTRY.port}"
+    ] = None
     user: Annotated[
         str | None,
         typer.Option(
@@ -228,7 +271,7 @@ class RegistryOptions(ConnectionOptions):
             "-u",
             envvar="CAUDAL_REGISTRY_USER",
             metavar="NAME:PASSWORD",
-            help="Credentials for the registry.",
+            help="Credentials for the registry, if they are not those of the client file.",
             show_default=False,
             rich_help_panel="Registry",
         ),
@@ -237,18 +280,34 @@ class RegistryOptions(ConnectionOptions):
         None
     )
     client_config: Annotated[
-        Path | None, _config_option("Registry", help_="Properties file with client properties.")
+        Path | None,
+        _config_option(
+            "Registry",
+            help_="Properties file of a Kafka client, whose login is used here, too; schema.registry.* wins in it.",
+            variable="CAUDAL_CLIENT_CONFIG",
+        ),
     ] = None
+    insecure_http: Annotated[bool, _insecure_option("Registry")] = False
     timeout: Annotated[float, timeout_option("Registry")] = 10.0
 
     def client(self) -> "RegistryClient":
         """A client of the registry; raises BadParameter."""
-        from deploy.clients.connections import registry_client
+        from deploy.clients.http_login import PlainHttp
+        from deploy.clients.registry import registry_client
         from schema_registry.client.settings import InvalidSettings
 
+        target = self.target()
         try:
-            return registry_client(self.registry, self.user, self.properties, self.client_config, timeout=self.timeout)
-        except InvalidSettings as error:
+            return registry_client(
+                self.registry,
+                self.user,
+                self.properties,
+                self.client_config or target.client_file(self.registry, own=target.registry),
+                timeout=self.timeout,
+                usual=target.registry,
+                insists=self.insecure_http,
+            )
+        except (InvalidSettings, PlainHttp) as error:
             raise typer.BadParameter(str(error)) from None
 
 
@@ -257,22 +316,38 @@ class WorkerOptions(ConnectionOptions):
     """A Connect worker, and how to reach it."""
 
     connect: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--connect",
             envvar="CAUDAL_CONNECT",
             metavar="URL",
             help="Address of a worker; any with Kafka Connect's API will do.",
             rich_help_panel="Worker",
+            show_default=f"http://localhost:{CONNECT.port}",
         ),
-    ] = f"http://localhost:{CONNECT.port}"
+    ] = None
+    properties: Annotated[
+        list[str] | None, _properties_option("Kafka's or librdkafka's", "ssl.ca.location=ca.pem", "Worker")
+    ] = None
+    client_config: Annotated[
+        Path | None,
+        _config_option(
+            "Worker",
+            help_="Properties file of a Kafka client, whose login is used here, too.",
+            variable="CAUDAL_CLIENT_CONFIG",
+        ),
+    ] = None
+    insecure_http: Annotated[bool, _insecure_option("Worker")] = False
     timeout: Annotated[float, timeout_option("Worker")] = 30.0
 
     def client(self) -> "ConnectClient":
         """A client of the worker; raises BadParameter."""
-        from deploy.clients.connect import ConnectClient
+        from deploy.clients.connections import connect_client
 
+        target = self.target()
+        file = self.client_config or target.client_file(self.connect, own=target.connect)
+        address = self.connect or target.connect or f"http://localhost:{CONNECT.port}"
         try:
-            return ConnectClient(self.connect, timeout_seconds=self.timeout)
+            return connect_client(address, self.properties, file, timeout=self.timeout, insists=self.insecure_http)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--connect") from None
