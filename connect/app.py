@@ -26,6 +26,7 @@ from core_broker.service.metrics import Family
 from core_broker.service.web.app import LateApplication
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.server import endpoints, serving
+from core_broker.web_access.login import Login, login_of
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +49,9 @@ def run(settings: ConnectSettings) -> int:
 async def running(settings: ConnectSettings) -> AsyncIterator[Mapping[str, str]]:
     """A worker for as long as the block lasts; yields its endpoints."""
     late = LateApplication("The worker is starting.")
-    async with serving(late, settings) as urls:
+    async with login_of(settings).running() as login, serving(late, settings) as urls:
         worker = Worker(settings, url=advertised_url(settings, urls[0]))
-        late.application = worker.application()
+        late.application = worker.application(login)
         try:
             await asyncio.to_thread(worker.supervisor.start)
             await asyncio.to_thread(_wait_for_leader, worker.supervisor)
@@ -84,11 +85,12 @@ class Worker:
             on_new_topic=self._read_new_topic,
         )
 
-    def application(self) -> Application:
+    def application(self, login: Login) -> Application:
         """The REST API; must be made inside the event loop that serves it."""
         return application(
             self.supervisor,
             settings=self._settings,
+            login=login,
             plugins=self._plugins,
             providers=self._providers,
             collect=self._collect,

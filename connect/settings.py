@@ -1,6 +1,6 @@
 """The settings of a Connect worker, with Kafka Connect's names where it has them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from typing_extensions import override
 
@@ -23,7 +23,7 @@ from core_broker.service.settings import (
     optional,
     setting,
 )
-from core_broker.service.web.settings import WebSettings
+from core_broker.web_access.settings import RuleSettings
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
@@ -34,7 +34,7 @@ _ADMIN = Check(
 _FACTOR = Check(accepts=lambda value: value == -1 or value >= 1, allowed="-1 (the cluster's default) or at least 1")
 
 
-class ConnectSettings(WebSettings):
+class ConnectSettings(RuleSettings):
     """The settings of a Connect worker."""
 
     IGNORED = {
@@ -175,6 +175,11 @@ class ConnectSettings(WebSettings):
     def address(self) -> str:
         """The addresses of the cluster."""
         return ",".join(self.bootstrap_servers)
+
+    @override
+    def own_cluster(self) -> Mapping[str, str]:
+        """This cluster checks the passwords of callers."""
+        return {"bootstrap.servers": self.address, **dict(self.client_properties)}
 
     def kafka(self, properties: Properties = (), *, client_id: str = "caudal-connect") -> ClientSettings:
         """The settings of a client; `properties` are those of its kind."""

@@ -21,6 +21,9 @@ from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
+from core_broker.web_access.documented import add_access
+from core_broker.web_access.login import Login, login_of
+from core_broker.web_access.middleware import with_login
 from rest_proxy.admin.cluster import KafkaCluster, fail_if_unreachable
 from rest_proxy.consume.instances.instances import Instances
 from rest_proxy.consume.readers import Readers
@@ -77,7 +80,8 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
     """Run a proxy while the block runs; yields its endpoints."""
     async with AsyncExitStack() as stack:
         parts = await _start(settings, stack)
-        async with serving(_application(settings, parts), settings) as urls:
+        login = await stack.enter_async_context(login_of(settings).running())
+        async with serving(_application(settings, parts, login), settings) as urls:
             try:
                 yield {**endpoints(urls), "state": _state_folder(settings)}
             finally:
@@ -172,13 +176,14 @@ def _v3_routers(settings: ProxySettings, parts: Parts) -> list[APIRouter]:
     return [writing, *(resource.routes for resource in resources)]
 
 
-def _application(settings: ProxySettings, parts: Parts) -> Application:
+def _application(settings: ProxySettings, parts: Parts, login: Login) -> Application:
     """The whole HTTP application; must be created inside the event loop that serves it."""
     metrics, counts = parts.metrics, RequestCounts("caudal_rest_proxy")
 
     def collect() -> Iterable[Family]:
         yield from metrics.families()
         yield from counts.families()
+        yield from login.families()
 
     app = create_app(
         title="Caudal REST proxy",
@@ -196,9 +201,10 @@ def _application(settings: ProxySettings, parts: Parts) -> Application:
     for router in routers:
         app.include_router(router)
     document.describe(app)
+    add_access(app, settings)
     is_unbounded = partial(produce.is_stream, max_bytes=settings.request_max_bytes)
     backlog = Backlog(MediaTypes(Shortcut(app, routers)), settings.consumer_untaken_max_bytes)
     metrics.add_gauge("untaken_bytes", "Bytes of large responses not read by clients yet.", lambda: backlog.bytes)
     paths = RawPaths(backlog, merges_slashes=True)
     limited = BodyLimits(paths, settings, is_unbounded=is_unbounded)
-    return counts.around(allow_origins(limited, settings))
+    return counts.around(allow_origins(with_login(limited, login), settings))

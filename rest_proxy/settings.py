@@ -1,6 +1,6 @@
 """The settings of a REST proxy, with Confluent's names where it has the same setting."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from typing_extensions import override
 
@@ -19,14 +19,14 @@ from core_broker.service.settings import (
     not_empty,
     setting,
 )
-from core_broker.service.web.settings import WebSettings
+from core_broker.web_access.settings import AccessSettings
 from schema_registry.client.settings import InvalidSettings, RegistryClientSettings
 
 _IMPATIENT = {"schema.registry.max.retries": "1", "schema.registry.request.timeout.ms": "2000"}
 """A client waits for the response: fail soon if the registry does not answer, instead of retrying for long."""
 
 
-class ProxySettings(WebSettings):
+class ProxySettings(AccessSettings):
     """The settings of a REST proxy."""
 
     IGNORED = {
@@ -41,7 +41,7 @@ class ProxySettings(WebSettings):
     }
     REFUSED = {
         "api.endpoints.*": "endpoints cannot be switched off one by one: put a proxy that does so in front",
-        "authentication.*": "authentication is not supported yet: put a proxy that checks credentials in front",
+        "authentication.roles": "there are no roles: the cluster decides what its users may do",
         "kafka.rest.resource.extension.class": "Java classes cannot be loaded",
         "rate.limit.*": "use produce.in.flight.max.records, consumer.instances.max and streams.max",
         "ssl.keystore.*": "use ssl.certificate.location and ssl.key.location, with PEM files",
@@ -132,6 +132,11 @@ class ProxySettings(WebSettings):
     def address(self) -> str:
         """The bootstrap address of the cluster."""
         return ",".join(self.bootstrap_servers)
+
+    @override
+    def own_cluster(self) -> Mapping[str, str]:
+        """This cluster checks the passwords of callers."""
+        return {"bootstrap.servers": self.address, **dict(self.client_properties)}
 
     def kafka(self, properties: Properties = ()) -> ClientSettings:
         """How to reach the cluster; `properties` are those of one kind of client."""

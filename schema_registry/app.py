@@ -15,6 +15,9 @@ from core_broker.service.web.app import create_app, with_limits
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.server import endpoints, serving
+from core_broker.web_access.documented import add_access
+from core_broker.web_access.login import Login, login_of
+from core_broker.web_access.middleware import with_login
 from schema_registry.errors import RegistryError
 from schema_registry.registry.associations import Associations
 from schema_registry.registry.deks import Deks
@@ -51,13 +54,16 @@ async def running(settings: RegistrySettings) -> AsyncIterator[Mapping[str, str]
     )
     try:
         await asyncio.to_thread(database.migrate)
-        async with serving(application(database, settings), settings) as urls:
+        async with (
+            login_of(settings).running() as login,
+            serving(application(database, settings, login), settings) as urls,
+        ):
             yield endpoints(urls)
     finally:
         database.close()
 
 
-def application(database: Database, settings: RegistrySettings) -> Application:
+def application(database: Database, settings: RegistrySettings, login: Login) -> Application:
     """The complete HTTP application over a database; call it inside the event loop that serves it."""
     loop = asyncio.get_running_loop()
 
@@ -72,6 +78,7 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         yield from registry.metrics.families()
         yield from counts.families()
         yield cache.family()
+        yield from login.families()
 
     app = create_app(
         title="Caudal schema registry",
@@ -84,12 +91,13 @@ def application(database: Database, settings: RegistrySettings) -> Application:
     )
     for router in _routers(registry, database, settings, on_subjects_removed=clear_cache):
         app.include_router(router)
+    add_access(app, settings)
     cache = ResponseCache(
         with_limits(RegistryPaths(MediaTypes(app)), settings, counts),
         max_bytes=settings.answer_cache_bytes,
         ttl_seconds=settings.answer_cache_ttl_ms / 1000,
     )
-    return cache
+    return with_login(cache, login, counts=counts)
 
 
 def _routers(

@@ -15,7 +15,7 @@ from core_broker.service.settings import (
     optional,
     setting,
 )
-from core_broker.service.web.settings import WebSettings
+from core_broker.web_access.settings import RuleSettings
 
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 
@@ -27,7 +27,7 @@ DATABASE_URL = Check(
 )
 
 
-class RegistrySettings(WebSettings):
+class RegistrySettings(RuleSettings):
     """The settings of a schema registry."""
 
     IGNORED = {
@@ -41,7 +41,7 @@ class RegistrySettings(WebSettings):
         "schema.registry.group.id": "there is no leader to elect",
     }
     REFUSED = {
-        "authentication.*": "authentication is not supported yet: put a proxy that checks credentials in front",
+        "authentication.roles": "there are no roles: use access rules (/security/acls)",
         "ssl.keystore.*": "use ssl.certificate.location and ssl.key.location, with PEM files",
         "ssl.truststore.*": "use ssl.ca.location, with a PEM file",
     }

@@ -20,6 +20,9 @@ from core_broker.service.web.app import create_app, with_limits
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.paths import RawPaths
+from core_broker.web_access.documented import add_access
+from core_broker.web_access.login import Login
+from core_broker.web_access.middleware import with_login
 
 _DESCRIPTION = """Runs connectors between Kafka and other systems: the REST API of Kafka Connect, and more.
 
@@ -34,6 +37,7 @@ def application(
     supervisor: Supervisor,
     *,
     settings: ConnectSettings,
+    login: Login,
     plugins: Plugins,
     providers: ConfigProviders,
     collect: Collect,
@@ -46,6 +50,7 @@ def application(
     def collect_all() -> Iterable[Family]:
         yield from collect()
         yield from counts.families()
+        yield from login.families()
 
     app = create_app(title="Caudal Connect", description=_DESCRIPTION, error_type=WorkerError, collect=collect_all)
     # Kafka Connect's own /health, below, replaces the common one.
@@ -65,4 +70,5 @@ def application(
     if dead_letters is not None:
         app.include_router(letter_routes.router(dead_letters, route_class=route_class))
     document.describe(app)
-    return with_limits(RawPaths(app), settings, counts)
+    add_access(app, settings, forbidden_code=403)
+    return with_login(with_limits(RawPaths(app), settings, counts), login, counts=counts)

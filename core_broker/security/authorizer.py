@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
 from typing import Final, TypeAlias
 
 import msgspec
@@ -29,7 +30,7 @@ from core_broker.security.acls import (
     entry_of,
     subjects_of,
 )
-from core_broker.security.operations import Operation, ResourceType
+from core_broker.security.operations import Operation
 from core_broker.settings.authorization import AuthorizationSettings
 
 _DECISIONS_MAX: Final = 8192
@@ -53,7 +54,7 @@ _ALLOWING_BITS: Final = {
     operation: _DENYING_BITS[operation] | _bits(*_IMPLYING.get(operation, ())) for operation in Operation
 }
 
-_Question: TypeAlias = tuple[str, str, str, Operation, ResourceType, str]
+_Question: TypeAlias = tuple[str, str, str, Operation, IntEnum, str]
 """Kind and name of the principal, host, operation, type and name of the resource."""
 
 
@@ -78,7 +79,8 @@ class Denial(msgspec.Struct, frozen=True):
     principal: Principal
     host: str
     operation: Operation
-    kind: ResourceType
+    kind: IntEnum
+    """A ResourceType, or that of another service."""
     name: str | None
     api: str
     decision: Decision
@@ -136,7 +138,7 @@ class Authorizer:
         principal: Principal,
         host: str,
         operation: Operation,
-        kind: ResourceType,
+        kind: IntEnum,
         name: str,
         *,
         api: str = "",
@@ -156,7 +158,7 @@ class Authorizer:
         principal: Principal,
         host: str,
         operation: Operation,
-        kind: ResourceType,
+        kind: IntEnum,
         *,
         api: str = "",
         is_logged: bool = True,
@@ -170,7 +172,7 @@ class Authorizer:
             self._on_denial(Denial(principal, host, operation, kind, None, api, _NOT_ON_ANY))
         return is_allowed
 
-    def decide(self, principal: Principal, host: str, operation: Operation, kind: ResourceType, name: str) -> Decision:
+    def decide(self, principal: Principal, host: str, operation: Operation, kind: IntEnum, name: str) -> Decision:
         """As `allows`, with the rule that decides. Raises BrokerError until ACLs are known."""
         if (principal.kind, principal.name) in self._super_users:
             return _SUPER_USER

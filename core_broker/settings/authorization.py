@@ -23,16 +23,16 @@ STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAutho
 _AUTHORIZER: Final = Kind[str | None](
     name="class", wire=8, read=lambda text: text or None, write=lambda name: name or "", allowed=STANDARD_AUTHORIZER
 )
-_PRINCIPALS: Final = Kind(
+PRINCIPALS: Final = Kind(
     name="list",
     wire=7,
     read=lambda text: tuple(part.strip() for part in text.split(";") if part.strip()),
     write=";".join,
     allowed="principals separated by semicolons, such as User:admin;User:CN=broker,O=Acme",
 )
-_TYPED: Final = Check(
+TYPED: Final = Check(
     accepts=lambda principals: all(principal.partition(":")[0] and ":" in principal for principal in principals),
-    allowed=_PRINCIPALS.allowed,
+    allowed=PRINCIPALS.allowed,
 )
 
 
@@ -42,7 +42,7 @@ class AuthorizationSettings(Settings):
     authorizer_class_name: str | None = setting(_AUTHORIZER, default=None, check=one_of(STANDARD_AUTHORIZER))
     """Enforce ACLs by the rules of Kafka's standard authorizer. Not set: everything is allowed to everyone who can
     connect."""
-    super_users: tuple[str, ...] = setting(_PRINCIPALS, default=(), check=_TYPED)
+    super_users: tuple[str, ...] = setting(PRINCIPALS, default=(), check=TYPED)
     """Principals that may do everything, separated by semicolons, such as User:admin;User:broker. Brokers and
     controllers must be among them: they cannot load the ACLs before they may talk to each other."""
     allow_everyone_if_no_acl_found: bool = setting(BOOLEAN, default=False)

@@ -56,7 +56,31 @@ _KEY_URL: Final = Check(
 _TOKEN_FILE: Final = Check(accepts=lambda url: _is_url(url, ("file",)), allowed=f"the URL of a file ({FROM_A_FILE})")
 
 
-class SaslSettings(Settings):
+class TokenSettings(Settings):
+    """What a signed token must have to be accepted, at a listener of a broker or at an HTTP service."""
+
+    sasl_oauthbearer_jwks_endpoint_url: str | None = setting(optional(STRING), default=None, check=_KEY_URL)
+    """Where the public keys of the identity provider are (JWKS). OAUTHBEARER needs it: no token is accepted without a
+    verified signature."""
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = setting(LONG, default=3_600_000, check=at_least(1))
+    """How often these keys are read again."""
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = setting(LONG, default=100, check=at_least(1))
+    """The first pause after they could not be read; each further one is twice as long."""
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = setting(LONG, default=10_000, check=at_least(1))
+    """The longest pause."""
+    sasl_oauthbearer_clock_skew_seconds: int = setting(INT, default=30, check=at_least(0))
+    """How far the clock of the identity provider may be from the one of this machine."""
+    sasl_oauthbearer_expected_audience: tuple[str, ...] = setting(LIST, default=())
+    """Audiences (aud) of which a token must have one. Empty: a token with an audience is refused."""
+    sasl_oauthbearer_expected_issuer: str | None = setting(optional(STRING), default=None)
+    """Issuer (iss) that a token must have. Not set: any."""
+    sasl_oauthbearer_scope_claim_name: str = setting(STRING, default="scope")
+    """Claim with the scopes of a token."""
+    sasl_oauthbearer_sub_claim_name: str = setting(STRING, default="sub")
+    """Claim with the name of the user."""
+
+
+class SaslSettings(TokenSettings):
     """SASL of listeners and of connections to other nodes."""
 
     sasl_enabled_mechanisms: tuple[str, ...] = setting(LIST, default=("GSSAPI",))
@@ -79,25 +103,6 @@ class SaslSettings(Settings):
     )
     """How long a client that failed to log in waits for the answer, so that passwords cannot be tried out quickly."""
 
-    sasl_oauthbearer_jwks_endpoint_url: str | None = setting(optional(STRING), default=None, check=_KEY_URL)
-    """Where the public keys of the identity provider are (JWKS). OAUTHBEARER needs it: no token is accepted without a
-    verified signature."""
-    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = setting(LONG, default=3_600_000, check=at_least(1))
-    """How often these keys are read again."""
-    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = setting(LONG, default=100, check=at_least(1))
-    """The first pause after they could not be read; each further one is twice as long."""
-    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = setting(LONG, default=10_000, check=at_least(1))
-    """The longest pause."""
-    sasl_oauthbearer_clock_skew_seconds: int = setting(INT, default=30, check=at_least(0))
-    """How far the clock of the identity provider may be from the one of this machine."""
-    sasl_oauthbearer_expected_audience: tuple[str, ...] = setting(LIST, default=())
-    """Audiences (aud) of which a token must have one. Empty: a token with an audience is refused."""
-    sasl_oauthbearer_expected_issuer: str | None = setting(optional(STRING), default=None)
-    """Issuer (iss) that a token must have. Not set: any."""
-    sasl_oauthbearer_scope_claim_name: str = setting(STRING, default="scope")
-    """Claim with the scopes of a token."""
-    sasl_oauthbearer_sub_claim_name: str = setting(STRING, default="sub")
-    """Claim with the name of the user."""
     sasl_oauthbearer_token_endpoint_url: str | None = setting(optional(STRING), default=None, check=_TOKEN_FILE)
     """File with the token by which this node logs in at others, as file:///path."""
 

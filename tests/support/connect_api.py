@@ -13,6 +13,7 @@ from connect.runtime.leading.supervisor import Supervisor
 from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.service.web.asgi import Application
+from core_broker.web_access.login import login_of
 from tests.support.connect_plugins import quiet_plugins
 from tests.support.memory_supervisor import MemoryDeadLetters, MemorySupervisor
 
@@ -61,6 +62,7 @@ def _application(settings: ConnectSettings, number: int) -> tuple[Application, d
     app = application(
         cast("Supervisor", supervisor),
         settings=settings,
+        login=login_of(settings),
         plugins=quiet_plugins(),
         providers=ConfigProviders(settings),
         collect=lambda: (),

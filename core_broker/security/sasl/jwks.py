@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from core_broker.security.sasl.jwt import KeySource, PublicKey
 from core_broker.service.clock import Clock
+from core_broker.settings.sasl import TokenSettings
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,15 @@ class RefreshTimes(msgspec.Struct, frozen=True, kw_only=True):
     retry_seconds_max: float = 10.0
     gap_seconds: float = 1.0
     """The shortest pause after keys were read, however many tokens name unknown keys."""
+
+
+def times_of(settings: TokenSettings) -> RefreshTimes:
+    """The times of these settings."""
+    return RefreshTimes(
+        interval_seconds=settings.sasl_oauthbearer_jwks_endpoint_refresh_ms / 1000,
+        retry_seconds=settings.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms / 1000,
+        retry_seconds_max=settings.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms / 1000,
+    )
 
 
 class JsonWebKeys(KeySource):

@@ -14,6 +14,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
 
 from core_broker.service.clock import Clock
+from core_broker.settings.sasl import TokenSettings
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 PublicKey = RSAKey | ECKey
@@ -53,6 +54,17 @@ class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
     clock_skew_seconds: int = 30
     scope_claim: str = "scope"
     subject_claim: str = "sub"
+
+
+def rules_of(settings: TokenSettings) -> TokenRules:
+    """The rules of these settings."""
+    return TokenRules(
+        audiences=settings.sasl_oauthbearer_expected_audience,
+        issuer=settings.sasl_oauthbearer_expected_issuer,
+        clock_skew_seconds=settings.sasl_oauthbearer_clock_skew_seconds,
+        scope_claim=settings.sasl_oauthbearer_scope_claim_name,
+        subject_claim=settings.sasl_oauthbearer_sub_claim_name,
+    )
 
 
 class ValidToken(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.security.sasl.jwks import JsonWebKeys, KeysUnavailable, RefreshTimes
-from core_broker.security.sasl.jwt import TokenRules, TokenValidator
+from core_broker.security.sasl.jwks import JsonWebKeys, KeysUnavailable, times_of
+from core_broker.security.sasl.jwt import TokenValidator, rules_of
 from core_broker.security.sasl.mechanism import Mechanism
 from core_broker.security.sasl.oauthbearer import OAuthBearerServer
 from core_broker.security.sasl.plain import PlainServer, PlainUsers
@@ -94,7 +94,7 @@ class SaslListeners:
             users = PlainUsers({} if login is None else login.users)
             return lambda: PlainServer(users)
         if mechanism == "OAUTHBEARER":
-            validator = TokenValidator(self._keys_of(settings), _rules(settings), self._clock)
+            validator = TokenValidator(self._keys_of(settings), rules_of(settings), self._clock)
             return lambda: OAuthBearerServer(validator)
         scram = BY_NAME[mechanism]
         return lambda: ScramServer(scram, self._scram)
@@ -104,20 +104,5 @@ class SaslListeners:
         assert url is not None, "settings without keys are refused"
         keys = self._keys.get(url)
         if keys is None:
-            times = RefreshTimes(
-                interval_seconds=settings.sasl_oauthbearer_jwks_endpoint_refresh_ms / 1000,
-                retry_seconds=settings.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms / 1000,
-                retry_seconds_max=settings.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms / 1000,
-            )
-            keys = self._keys[url] = JsonWebKeys(url, self._clock, times)
+            keys = self._keys[url] = JsonWebKeys(url, self._clock, times_of(settings))
         return keys
-
-
-def _rules(settings: BrokerSettings) -> TokenRules:
-    return TokenRules(
-        audiences=settings.sasl_oauthbearer_expected_audience,
-        issuer=settings.sasl_oauthbearer_expected_issuer,
-        clock_skew_seconds=settings.sasl_oauthbearer_clock_skew_seconds,
-        scope_claim=settings.sasl_oauthbearer_scope_claim_name,
-        subject_claim=settings.sasl_oauthbearer_sub_claim_name,
-    )

@@ -17,6 +17,12 @@ class HttpConnection:
         self.is_broken = False
         """Whether it closed with unsent data: the client left before it had read everything."""
 
+    def peer_certificate(self) -> bytes | None:
+        """The certificate (DER) that the client has shown and TLS has verified; None if there is none."""
+        encrypted = self._transport.get_extra_info("ssl_object")
+        found = None if encrypted is None else encrypted.getpeercert(binary_form=True)
+        return found if isinstance(found, bytes) else None
+
     def has_hung_up(self) -> bool:
         """Whether the client has closed the connection, even if the event loop has not noticed yet."""
         if self._transport.is_closing():

@@ -5,7 +5,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from ssl import CERT_NONE, CERT_REQUIRED
+from ssl import CERT_NONE, CERT_OPTIONAL, CERT_REQUIRED
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from core_broker.service.web.settings import WebSettings
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1024
+_CLIENT_AUTHENTICATION = {"NONE": CERT_NONE, "REQUESTED": CERT_OPTIONAL, "REQUIRED": CERT_REQUIRED}
 
 
 @asynccontextmanager
@@ -96,7 +97,7 @@ def _server(app: Application, listener: str, settings: WebSettings) -> "_Server"
         ssl_keyfile=settings.ssl_key_location if secure else None,
         ssl_keyfile_password=settings.ssl_key_password if secure else None,
         ssl_ca_certs=settings.ssl_ca_location if secure else None,
-        ssl_cert_reqs=CERT_REQUIRED if settings.ssl_ca_location else CERT_NONE,
+        ssl_cert_reqs=_CLIENT_AUTHENTICATION[settings.client_authentication],
     )
     return _Server(config)
 

@@ -15,6 +15,7 @@ from core_broker.service.settings import (
     ServiceSettings,
     at_least,
     between,
+    one_of,
     optional,
     setting,
 )
@@ -33,7 +34,12 @@ class WebSettings(ServiceSettings):
     ssl_key_password: str | None = setting(optional(PASSWORD), default=None, sensitive=True)
     """Password of the private key."""
     ssl_ca_location: str | None = setting(optional(STRING), default=None)
-    """PEM file with the authorities whose client certificates are accepted. If set, clients must present one."""
+    """PEM file with the authorities whose client certificates are accepted."""
+    ssl_client_authentication: str | None = setting(
+        optional(STRING), default=None, check=one_of("NONE", "REQUESTED", "REQUIRED")
+    )
+    """Whether clients of https listeners show a certificate: REQUIRED, REQUESTED (those without one may connect, too)
+    or NONE. Not set: REQUIRED if ssl.ca.location is set, otherwise NONE."""
     request_max_bytes: int = setting(LONG, default=4 * 1024 * 1024, check=at_least(1024))
     """Largest body of a request; a larger one is refused with 413 before memory is allocated for it."""
     requests_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1024))
@@ -54,10 +60,18 @@ class WebSettings(ServiceSettings):
     shutdown_timeout_ms: int = setting(INT, default=10_000, check=at_least(0))
     """How long current requests may take to finish when the service stops."""
 
+    @property
+    def client_authentication(self) -> str:
+        """Whether clients of https listeners show a certificate."""
+        return self.ssl_client_authentication or ("REQUIRED" if self.ssl_ca_location else "NONE")
+
     @override
     def problems(self) -> Iterable[Problem]:
         """Listeners must be URLs, and https needs a certificate."""
         yield from super().problems()
+        if self.client_authentication != "NONE" and not self.ssl_ca_location:
+            missing = "needs ssl.ca.location: the authorities that clients' certificates come from"
+            yield Problem(key="ssl.client.authentication", value=self.client_authentication, reason=missing)
         for listener in self.listeners:
             if reason := _problem(listener):
                 yield Problem(key="listeners", value=listener, reason=reason)

@@ -1,0 +1,43 @@
+"""What logins and access rules add to the app of a service: error responses, and security schemes in its document."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+
+from core_broker.service.web.errors import envelope
+from core_broker.web_access.errors import FORBIDDEN, AccessError, Forbidden
+from core_broker.web_access.settings import BASIC, BEARER, CERTIFICATE, AccessSettings
+
+_SCHEMES = {
+    BASIC: ("basic", {"type": "http", "scheme": "basic", "description": "A user of the Kafka cluster."}),
+    BEARER: ("bearer", {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
+    CERTIFICATE: ("certificate", {"type": "mutualTLS"}),
+}
+
+
+def add_access(app: FastAPI, settings: AccessSettings, *, forbidden_code: int = FORBIDDEN) -> None:
+    """Let an app answer AccessErrors with the common error responses, and say in its document how to log in.
+
+    `forbidden_code` is the error code beside status 403. Call it when the app is complete.
+    """
+
+    async def answer(_: Request, error: Exception) -> Response:
+        assert isinstance(error, AccessError)
+        code = forbidden_code if isinstance(error, Forbidden) else error.code
+        return envelope(error.status, code, error.message, retry_after_seconds=error.retry_after_seconds)
+
+    app.add_exception_handler(AccessError, answer)
+    schemes = dict(_SCHEMES[method] for method in sorted(settings.methods))
+    if schemes:
+        app.openapi = _with_schemes(app.openapi, schemes)  # type: ignore[method-assign]  # FastAPI's way to extend it
+
+
+def _with_schemes(original: Callable[[], dict[str, Any]], schemes: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    def openapi() -> dict[str, Any]:
+        document = original()
+        document.setdefault("components", {})["securitySchemes"] = schemes
+        document["security"] = [{name: []} for name in schemes]
+        return document
+
+    return openapi

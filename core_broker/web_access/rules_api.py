@@ -1,0 +1,135 @@
+"""`/security/acls`: the access rules over HTTP, the same in every service that has some."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+from fastapi.routing import APIRoute
+from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field
+
+from core_broker.protocol.principals import parse_principal
+from core_broker.service.web.limits import BoundedRoute
+from core_broker.web_access.callers import Caller, CallerDependency
+from core_broker.web_access.errors import InvalidRule
+from core_broker.web_access.rules import (
+    WHOLE,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    Rule,
+    RuleFilter,
+    Rules,
+    RuleStore,
+)
+
+_RULES_MAX: Final = 1000
+_NAME_LENGTH_MAX: Final = 1024
+_Name = Annotated[str, Field(max_length=_NAME_LENGTH_MAX)]
+
+
+class RuleBody(BaseModel):
+    """One access rule."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    principal: _Name = Field(min_length=1, examples=["User:alice"])
+    resource: _Name = Field(examples=["orders-"])
+    resource_type: ResourceType
+    pattern_type: PatternType = PatternType.LITERAL
+    host: _Name = "*"
+    operation: Operation
+    permission: Permission
+
+
+class FilterBody(BaseModel):
+    """Selects rules; what is not given matches everything."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    principal: _Name | None = None
+    resource: _Name | None = None
+    resource_type: ResourceType | None = None
+    pattern_type: PatternType | None = None
+    host: _Name | None = None
+    operation: Operation | None = None
+    permission: Permission | None = None
+
+
+def router(
+    rules: Rules,
+    store: RuleStore,
+    *,
+    resource_types: Collection[ResourceType],
+    whole: ResourceType,
+    on_change: Callable[[Caller, str, Sequence[Rule]], None] | None = None,
+    route_class: type[APIRoute] = BoundedRoute,
+) -> APIRouter:
+    """The routes of a service with these types of resources.
+
+    Rules are shown to callers with DESCRIBE on `whole` (REGISTRY or CONNECT), and changed by those with ALTER on it.
+    `on_change` is told who has added or removed rules ("CreateAcls", "DeleteAcls"), for the audit log.
+    """
+    routes = APIRouter(route_class=route_class, tags=["security"])
+
+    def note(caller: Caller, api: str, changed: Sequence[Rule]) -> None:
+        rules.replace(store.read())
+        if on_change is not None and changed:
+            on_change(caller, api, changed)
+
+    @routes.get("/security/acls", operation_id="listAcls", response_model=list[RuleBody])
+    def list_rules(caller: CallerDependency, wanted: Annotated[FilterBody, Query()]) -> list[RuleBody]:
+        """The access rules that match the parameters."""
+        rules.require(caller, Operation.DESCRIBE, whole, WHOLE[whole], api="DescribeAcls")
+        return [_body(rule) for rule in _select(store.read(), [wanted])]
+
+    @routes.post("/security/acls", operation_id="createAcls", status_code=201)
+    def create_rules(
+        caller: CallerDependency, bodies: Annotated[list[RuleBody], Field(max_length=_RULES_MAX)]
+    ) -> Response:
+        """Add access rules; those that exist stay as they are."""
+        rules.require(caller, Operation.ALTER, whole, WHOLE[whole], api="CreateAcls")
+        added = [_rule(body, resource_types) for body in bodies]
+        store.add(added)
+        note(caller, "CreateAcls", added)
+        return Response(status_code=201)
+
+    @routes.delete("/security/acls", operation_id="deleteAcls", response_model=list[RuleBody])
+    def delete_rules(
+        caller: CallerDependency, bodies: Annotated[list[FilterBody], Field(max_length=_RULES_MAX)]
+    ) -> list[RuleBody]:
+        """Remove the access rules that match one of the filters; returns them."""
+        rules.require(caller, Operation.ALTER, whole, WHOLE[whole], api="DeleteAcls")
+        removed = _select(store.read(), bodies)
+        store.remove(removed)
+        note(caller, "DeleteAcls", removed)
+        return [_body(rule) for rule in removed]
+
+    return routes
+
+
+def _select(rules: Sequence[Rule], wanted: Sequence[FilterBody]) -> list[Rule]:
+    filters = [RuleFilter(**body.model_dump()) for body in wanted]
+    return [rule for rule in rules if any(each.matches(rule) for each in filters)]
+
+
+def _body(rule: Rule) -> RuleBody:
+    return RuleBody.model_construct(**{name: getattr(rule, name) for name in rule.__struct_fields__})
+
+
+def _rule(body: RuleBody, resource_types: Collection[ResourceType]) -> Rule:
+    """The rule in a body. Raises InvalidRule."""
+    if body.resource_type not in resource_types:
+        raise InvalidRule(f"resource_type must be one of {', '.join(resource_types)}, not {body.resource_type}")
+    try:
+        parse_principal(body.principal)
+    except ValueError as error:
+        raise InvalidRule(f"principal: {error}") from None
+    rule = Rule(**body.model_dump())
+    name = WHOLE.get(rule.resource_type)
+    if name is None:
+        return rule
+    if rule.pattern_type is not PatternType.LITERAL or rule.resource not in ("", "*", name):
+        raise InvalidRule(f"the only {rule.resource_type} is called {name!r}; its rules have pattern_type LITERAL")
+    return replace(rule, resource=name)
