@@ -26,6 +26,8 @@ from core_broker.protocol.scram_client import Scram, ScramError
 R = TypeVar("R", bound=Message)
 _RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 _SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+SUPPORTED_MECHANISMS: Final = ("PLAIN", *_SCRAM_HASHES)
+"""SASL mechanisms of our own connections that take a user and a password; the library knows more."""
 _TOKENS: Final = "OAUTHBEARER"
 
 
@@ -190,4 +192,4 @@ def mechanism_of(properties: Mapping[str, str]) -> str:
 def can_log_in(properties: Mapping[str, str]) -> bool:
     """Whether our own connections can log in with these properties; the library knows more mechanisms."""
     mechanism = mechanism_of(properties)
-    return mechanism in ("PLAIN", *_SCRAM_HASHES) or (mechanism == _TOKENS and gets_tokens(properties))
+    return mechanism in SUPPORTED_MECHANISMS or (mechanism == _TOKENS and gets_tokens(properties))
