@@ -11,7 +11,7 @@ ConnectCallError
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 from urllib.parse import quote
 
@@ -177,6 +177,20 @@ class ConnectClient:
     def redrive(self, name: str, body: Json) -> Json:
         """Send dead letters through their connector again."""
         return self._object("POST", f"{_path(name)}/dlq/redrive", body=body)
+
+    # --- access rules ---
+
+    def access_rules(self) -> list[Json]:
+        """The access rules of Connect, as its API has them."""
+        return list(self._ask("GET", "/security/acls"))
+
+    def add_access_rules(self, rules: Sequence[Json]) -> None:
+        """Add access rules; those that exist stay."""
+        self._ask("POST", "/security/acls", body=rules)
+
+    def remove_access_rules(self, rules: Sequence[Json]) -> None:
+        """Remove access rules; those that do not exist are ignored."""
+        self._ask("DELETE", "/security/acls", body=rules)
 
     # --- requests ---
 

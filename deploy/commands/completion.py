@@ -200,6 +200,25 @@ def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
 
 
 @completer
+def subjects_for_rules(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Subjects of the registry, for a command about rules."""
+    from deploy.commands.options import RegistryOptions
+
+    own = {"user": given["registry_user"], "properties": None}
+    with _options(RegistryOptions, {**given, **own}, seconds).client() as client:
+        return client.subjects()
+
+
+@completer
+def connectors_for_rules(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Connectors of the worker, for a command about rules."""
+    from deploy.commands.options import WorkerOptions
+
+    with _options(WorkerOptions, {**given, "properties": None}, seconds).client() as client:
+        return sorted(client.connectors())
+
+
+@completer
 def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors that the worker can run, by the last part of their class."""
     from deploy.commands.options import WorkerOptions

@@ -164,7 +164,8 @@ def _config_option(panel: str, *, help_: str, variable: str | None = None) -> An
     )
 
 
-def _insecure_option(panel: str) -> Any:
+def insecure_option(panel: str) -> Any:
+    """The option that lets credentials go unencrypted to other machines."""
     text = "Send password or token over http to another machine, too, where anyone on the way can read it."
     return typer.Option(
         "--insecure-http", envvar="CAUDAL_INSECURE_HTTP", help=text, rich_help_panel=panel, show_default=False
@@ -287,7 +288,7 @@ class RegistryOptions(ConnectionOptions):
             variable="CAUDAL_CLIENT_CONFIG",
         ),
     ] = None
-    insecure_http: Annotated[bool, _insecure_option("Registry")] = False
+    insecure_http: Annotated[bool, insecure_option("Registry")] = False
     timeout: Annotated[float, timeout_option("Registry")] = 10.0
 
     def client(self) -> "RegistryClient":
@@ -337,7 +338,7 @@ class WorkerOptions(ConnectionOptions):
             variable="CAUDAL_CLIENT_CONFIG",
         ),
     ] = None
-    insecure_http: Annotated[bool, _insecure_option("Worker")] = False
+    insecure_http: Annotated[bool, insecure_option("Worker")] = False
     timeout: Annotated[float, timeout_option("Worker")] = 30.0
 
     def client(self) -> "ConnectClient":
