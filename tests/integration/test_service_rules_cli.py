@@ -92,7 +92,7 @@ def test_all_rules_are_in_one_table(
         assert f"without the rules of registry at {_CLOSED}" in shown.stderr
         # Of a service that nothing names, nothing is asked.
         assert "connector c" not in shown.stdout
-        assert "Connect" not in shown.stderr
+        assert "rules of Connect" not in shown.stderr
         caudal("acl", "remove", "ann", "--registry", _CLOSED, "--connect", connect_url, "--yes")
         assert caudal.json("acl", "list", "--connector", "c", "--connect", connect_url) == []
 
