@@ -7,17 +7,17 @@ Names come from the cluster, registry or worker of the options or the environmen
 failure or a time-out nothing is offered: a message would end up in the line being typed.
 """
 
-import dataclasses
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from deploy.commands import clients
 from deploy.stack import STACK
 from deploy.terminal.output import examples
 from deploy.views.compatibility import MEANINGS
@@ -25,9 +25,6 @@ from deploy.views.compatibility import MEANINGS
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
     from core_broker.service.settings import Settings
-    from deploy.commands.options import ConnectionOptions
-
-T = TypeVar("T", bound="ConnectionOptions")
 
 EPILOG: Final = examples(
     "source <(caudal completion bash)                                     this shell only; in ~/.bashrc for all",
@@ -184,46 +181,39 @@ def principals(given: Mapping[str, Any], seconds: float) -> list[str]:
 @completer
 def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry."""
-    from deploy.commands.options import RegistryOptions
-
-    with _options(RegistryOptions, given, seconds).client() as client:
+    known = _chosen(given, "registry", "user", "properties", "insecure_http")
+    with clients.open_registry(**known, timeout=seconds) as client:
         return client.subjects()
 
 
 @completer
 def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors of the worker."""
-    from deploy.commands.options import WorkerOptions
-
-    with _options(WorkerOptions, given, seconds).client() as client:
+    with clients.open_worker(**_chosen(given, "connect", "properties", "insecure_http"), timeout=seconds) as client:
         return sorted(client.connectors())
 
 
 @completer
 def subjects_for_rules(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry, for a command about rules."""
-    from deploy.commands.options import RegistryOptions
-
-    own = {"user": given["registry_user"], "properties": None}
-    with _options(RegistryOptions, {**given, **own}, seconds).client() as client:
+    known = _chosen(given, "registry", "insecure_http")
+    user = given["registry_user"]
+    with clients.open_registry(**known, user=user, properties=None, timeout=seconds) as client:
         return client.subjects()
 
 
 @completer
 def connectors_for_rules(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors of the worker, for a command about rules."""
-    from deploy.commands.options import WorkerOptions
-
-    with _options(WorkerOptions, {**given, "properties": None}, seconds).client() as client:
+    known = _chosen(given, "connect", "insecure_http")
+    with clients.open_worker(**known, properties=None, timeout=seconds) as client:
         return sorted(client.connectors())
 
 
 @completer
 def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors that the worker can run, by the last part of their class."""
-    from deploy.commands.options import WorkerOptions
-
-    with _options(WorkerOptions, given, seconds).client() as client:
+    with clients.open_worker(**_chosen(given, "connect", "properties", "insecure_http"), timeout=seconds) as client:
         return sorted({str(item["class"]).rpartition(".")[2] for item in client.plugins(connectors_only=True)})
 
 
@@ -240,15 +230,13 @@ def profiles() -> list[tuple[str, str]]:
 
 def _admin(given: Mapping[str, Any], seconds: float) -> "Admin":
     from core_broker.client.admin import Admin
-    from deploy.commands.options import ClusterOptions
 
-    return Admin(_options(ClusterOptions, given, seconds).unchecked_settings())
+    return Admin(clients.cluster_settings(**_chosen(given, "bootstrap", "properties"), timeout=seconds))
 
 
-def _options(kind: type[T], given: Mapping[str, Any], seconds: float) -> T:
-    """The options of a half-typed command, with the time-out of the completion."""
-    known = {field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given}
-    return kind(**{**known, "timeout": seconds})
+def _chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The options of a half-typed command that say where something is, and those that all such commands have."""
+    return {name: given[name] for name in (*names, "profile", "client_config")}
 
 
 def services() -> list[tuple[str, str]]:

@@ -6,7 +6,6 @@ fields of that class, each of which is an option.
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 from typing_extensions import override
 
-from deploy.commands import completion
+from deploy.commands import clients, completion
 from deploy.launcher.request import DATA_VARIABLE
-from deploy.stack import CONNECT, DEFAULT_BOOTSTRAP, REGISTRY
+from deploy.stack import DEFAULT_BOOTSTRAP, REGISTRY
 from deploy.terminal.output import failure
 
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
     from core_broker.client.settings import ClientSettings
     from deploy.clients.connect import ConnectClient
-    from deploy.clients.target import Target
+    from deploy.commands.target import Target
     from schema_registry.client.registry_client import RegistryClient
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -82,13 +81,7 @@ class ConnectionOptions(OptionGroup):
 
     def target(self) -> "Target":
         """Where everything is that no option and no variable names; raises BadParameter."""
-        from deploy.clients.profiles import ProfileError
-        from deploy.clients.target import choose_target
-
-        try:
-            return choose_target(self.profile, os.environ)
-        except ProfileError as error:
-            raise typer.BadParameter(str(error), param_hint="--profile") from None
+        return clients.find_target(self.profile)
 
 
 class Commands(typer.Typer):
@@ -217,14 +210,13 @@ class ClusterOptions(ConnectionOptions):
 
     def unchecked_settings(self) -> "ClientSettings":
         """The same, without asking the cluster."""
-        from deploy.clients.connections import client_settings
-
-        target = self.target()
-        # The address in a file that was named here wins over a profile's.
-        is_file_given = self.client_config is not None
-        bootstrap = self.bootstrap or (target.bootstrap if target.profile and not is_file_given else None)
-        file = self.client_config or target.client_file(self.bootstrap, own=target.bootstrap)
-        return client_settings(bootstrap, self.properties, file, timeout=self.timeout, usual=target.bootstrap)
+        return clients.cluster_settings(
+            self.bootstrap,
+            profile=self.profile,
+            properties=self.properties,
+            client_config=self.client_config,
+            timeout=self.timeout,
+        )
 
     @contextmanager
     def guard(self, command: str, given: Mapping[str, Any]) -> Iterator[None]:
@@ -293,23 +285,15 @@ class RegistryOptions(ConnectionOptions):
 
     def client(self) -> "RegistryClient":
         """A client of the registry; raises BadParameter."""
-        from deploy.clients.http_login import PlainHttp
-        from deploy.clients.registry import registry_client
-        from schema_registry.client.settings import InvalidSettings
-
-        target = self.target()
-        try:
-            return registry_client(
-                self.registry,
-                self.user,
-                self.properties,
-                self.client_config or target.client_file(self.registry, own=target.registry),
-                timeout=self.timeout,
-                usual=target.registry,
-                insists=self.insecure_http,
-            )
-        except (InvalidSettings, PlainHttp) as error:
-            raise typer.BadParameter(str(error)) from None
+        return clients.open_registry(
+            self.registry,
+            profile=self.profile,
+            user=self.user,
+            properties=self.properties,
+            client_config=self.client_config,
+            insecure_http=self.insecure_http,
+            timeout=self.timeout,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,7 +308,7 @@ class WorkerOptions(ConnectionOptions):
             metavar="URL",
             help="Address of a worker; any with Kafka Connect's API will do.",
             rich_help_panel="Worker",
-            show_default=f"http://localhost:{CONNECT.port}",
+            show_default=clients.DEFAULT_CONNECT,
         ),
     ] = None
     properties: Annotated[
@@ -343,12 +327,11 @@ class WorkerOptions(ConnectionOptions):
 
     def client(self) -> "ConnectClient":
         """A client of the worker; raises BadParameter."""
-        from deploy.clients.connections import connect_client
-
-        target = self.target()
-        file = self.client_config or target.client_file(self.connect, own=target.connect)
-        address = self.connect or target.connect or f"http://localhost:{CONNECT.port}"
-        try:
-            return connect_client(address, self.properties, file, timeout=self.timeout, insists=self.insecure_http)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--connect") from None
+        return clients.open_worker(
+            self.connect,
+            profile=self.profile,
+            properties=self.properties,
+            client_config=self.client_config,
+            insecure_http=self.insecure_http,
+            timeout=self.timeout,
+        )

@@ -24,7 +24,7 @@ from deploy.commands.options import Commands, Output, OutputOption
 from deploy.terminal.output import done, examples, facts, failure, note, print_json, table
 
 if TYPE_CHECKING:
-    from deploy.clients.target import Target
+    from deploy.commands.target import Target
 
 app = Commands(
     no_args_is_help=True,
@@ -154,7 +154,7 @@ def show(
     """Show a profile, or what the tools use where no option or variable says otherwise; never a password."""
     from deploy.clients.connections import client_settings, principal_of
     from deploy.clients.profiles import PROFILE_VARIABLE
-    from deploy.clients.target import choose_target
+    from deploy.commands.target import choose_target
 
     with _explained():
         target = choose_target(name or os.environ.get(PROFILE_VARIABLE), os.environ)

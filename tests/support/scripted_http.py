@@ -19,7 +19,10 @@ class Request(NamedTuple):
 class ScriptedHttp:
     """Answers with one (status, body) after the other, and with the last one from then on; None hangs up instead."""
 
-    def __init__(self, *answers: tuple[int, bytes] | None, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, *answers: tuple[int, bytes] | None, tls: ssl.SSLContext | None = None, media_type: str = ""
+    ) -> None:
+        self.media_type = media_type
         self.requests: list[Request] = []
         self._answers = list(answers)
         handler = type("Handler", (_Handler,), {"script": self})
@@ -65,6 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         status, content = answer
         self.send_response(status)
+        if self.script.media_type:
+            self.send_header("Content-Type", self.script.media_type)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

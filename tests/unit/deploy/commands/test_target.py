@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploy.clients.profiles import Profile, ProfileError, changing_profiles
-from deploy.clients.target import Target, choose_target
+from deploy.commands.target import Target, choose_target
 from deploy.launcher.lock import PlatformLock
 from deploy.launcher.state import PlatformState, ServiceState, SparkState, write
 
