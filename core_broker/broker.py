@@ -39,7 +39,7 @@ from core_broker.peers.peers import Peers
 from core_broker.peers.security import PeerSecurity
 from core_broker.protocol.fields import Message
 from core_broker.schema_guard.guard import SchemaGuard
-from core_broker.security.audit import AuditFile, AuditLog, sink_of
+from core_broker.security.audit import AuditLog, audit_log_of
 from core_broker.security.authorizer import authorizer_of
 from core_broker.security.credentials import ScramCredentials
 from core_broker.security.quotas import ClientQuotas, Window
@@ -115,7 +115,7 @@ async def start(
 
     The stack stops everything again, in reverse order.
     """
-    audit = _open_audit(settings, clock, stack)
+    audit = stack.enter_context(audit_log_of(settings, clock))
     refuse_unsupported_data(settings)
     logs_on_disk = LogStore(settings.log_dirs, settings, clock)
     logs_on_disk.load()
@@ -490,16 +490,6 @@ async def _running(*workers: Coroutine[None, None, None]) -> AsyncIterator[None]
         finally:
             for task in tasks:
                 task.cancel()
-
-
-def _open_audit(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) -> AuditLog:
-    """The audit log of the settings. Raises OSError if its file cannot be written."""
-    sink = sink_of(settings)
-    if isinstance(sink, AuditFile):
-        stack.callback(sink.close)
-    audit = AuditLog(clock, sink, events_per_second_max=settings.audit_log_max_events_per_second)
-    stack.callback(audit.close)
-    return audit
 
 
 def _allow_many_files() -> None:

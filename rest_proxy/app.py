@@ -207,4 +207,5 @@ def _application(settings: ProxySettings, parts: Parts, login: Login) -> Applica
     metrics.add_gauge("untaken_bytes", "Bytes of large responses not read by clients yet.", lambda: backlog.bytes)
     paths = RawPaths(backlog, merges_slashes=True)
     limited = BodyLimits(paths, settings, is_unbounded=is_unbounded)
-    return counts.around(allow_origins(with_login(limited, login), settings))
+    protected = with_login(limited, login, origins=settings.access_control_allow_origin)
+    return counts.around(allow_origins(protected, settings))

@@ -13,7 +13,8 @@ import os
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -102,6 +103,21 @@ class AuditLog:
         outcome = "ok" if not failures else "failed" if len(failures) == len(codes) else "partly failed"
         names = sorted({ErrorCode(code).name for code in failures})
         self._write("changed", principal, host, api, request=_Request().shown(request), outcome=outcome, errors=names)
+
+    def login_refused(self, user: str, host: str, *, method: str, reason: str) -> None:
+        """Note that a login at an HTTP service failed. The user is who it claims to be, empty if it is not known."""
+        claimed = Principal("User", user)
+        if self._admits(self._denials, claimed, host):
+            self._write("login refused", claimed, host, method, reason=_clean(reason))
+
+    def changed_over_http(self, principal: Principal, host: str, api: str, *, resources: Sequence[str]) -> None:
+        """Note a request to an HTTP service that has changed something; `resources` name it and hold no values."""
+        if not self._admits(self._changes, principal, host):
+            return
+        shown = [_clean(name) for name in resources[:_ITEMS_MAX]]
+        if len(resources) > len(shown):
+            shown.append(f"and {len(resources) - len(shown)} more")
+        self._write("changed", principal, host, api, request={"resources": shown}, outcome="ok", errors=[])
 
     def close(self) -> None:
         """Write how many events were left out last."""
@@ -263,6 +279,19 @@ def sink_of(settings: AuditSettings) -> Sink | AuditFile:
         bytes_max=settings.audit_log_max_bytes,
         files_max=settings.audit_log_max_files,
     )
+
+
+@contextmanager
+def audit_log_of(settings: AuditSettings, clock: Clock) -> Iterator[AuditLog]:
+    """The audit log of the settings, open while the block runs. Raises OSError if its file cannot be written."""
+    sink = sink_of(settings)
+    audit = AuditLog(clock, sink, events_per_second_max=settings.audit_log_max_events_per_second)
+    try:
+        yield audit
+    finally:
+        audit.close()
+        if isinstance(sink, AuditFile):
+            sink.close()
 
 
 # -- what is written --

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import count
 from typing import Final, Self
 
 from typing_extensions import override
@@ -20,6 +19,7 @@ from core_broker.web_access.passwords import PasswordVerifier, Verdict
 log = logging.getLogger(__name__)
 
 _SERVERS_MAX: Final = 16
+_TIMEOUT_MS_MIN: Final = 200
 _WAITING_MAX: Final = 256
 """Checks that may wait for a thread; more callers than that are told to come back."""
 
@@ -28,9 +28,11 @@ class ClusterPasswords(PasswordVerifier):
     """The users of a cluster; a context manager that ends its threads."""
 
     def __init__(self, cluster: ClientSettings, *, logins_max: int) -> None:
+        """Raises ValueError if an address cannot be read."""
         self._cluster = cluster
-        self._servers = [server.strip() for server in cluster.bootstrap_servers.split(",")][:_SERVERS_MAX]
-        self._turns = count()
+        self._addresses = [_address_of(server) for server in cluster.bootstrap_servers.split(",")[:_SERVERS_MAX]]
+        self._answering = 0
+        """The number of the server that answered last, which is asked first."""
         self._threads = ThreadPoolExecutor(logins_max, thread_name_prefix="login")
         self._waiting = 0
 
@@ -51,26 +53,32 @@ class ClusterPasswords(PasswordVerifier):
             self._waiting -= 1
 
     def _log_in(self, user: str, password: str) -> Verdict:
-        """Log in at the first server that answers."""
-        login = {"sasl.username": user, "sasl.password": password}
-        settings = replace(self._cluster, properties={**self._cluster.properties, **login})
-        reason = "no server"
-        for host, port in self._addresses():
+        """Log in at the first server that answers; the time is shared among those that are left."""
+        properties = {**self._cluster.properties, "sasl.username": user, "sasl.password": password}
+        deadline = time.monotonic() + self._cluster.timeout_seconds
+        first, count, reason = self._answering, len(self._addresses), ""
+        for tried in range(count):
+            number = (first + tried) % count
+            timeout_ms = max(_TIMEOUT_MS_MIN, int((deadline - time.monotonic()) * 1000 / (count - tried)))
             try:
-                with Connection(settings, host, port):
-                    return Verdict.RIGHT
+                with Connection(
+                    replace(self._cluster, properties=properties, timeout_ms=timeout_ms), *self._addresses[number]
+                ):
+                    verdict = Verdict.RIGHT
             except NotAllowed as error:
-                if error.code == ErrorCode.SASL_AUTHENTICATION_FAILED:
-                    return Verdict.WRONG
-                reason = str(error)
+                if error.code != ErrorCode.SASL_AUTHENTICATION_FAILED:
+                    reason = str(error)
+                    continue
+                verdict = Verdict.WRONG
             except ClientError as error:
                 reason = str(error)
+                continue
+            self._answering = number
+            return verdict
         log.warning("passwords cannot be checked at the cluster", extra={"reason": reason})
         raise Unavailable("Passwords cannot be checked, because the Kafka cluster does not answer; try again soon")
 
-    def _addresses(self) -> Iterator[tuple[str, int]]:
-        """The servers, beginning with another one each time."""
-        first = next(self._turns) % len(self._servers)
-        for server in self._servers[first:] + self._servers[:first]:
-            host, _, port = server.rpartition(":")
-            yield host.rpartition("//")[2].strip("[]"), int(port)
+
+def _address_of(server: str) -> tuple[str, int]:
+    host, _, port = server.strip().rpartition(":")
+    return host.rpartition("//")[2].strip("[]"), int(port)

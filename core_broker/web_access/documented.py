@@ -1,6 +1,6 @@
 """What logins and access rules add to the app of a service: error responses, and security schemes in its document."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -30,12 +30,16 @@ def add_access(app: FastAPI, settings: AccessSettings, *, forbidden_code: int = 
     app.add_exception_handler(AccessError, answer)
     schemes = dict(_SCHEMES[method] for method in sorted(settings.methods))
     if schemes:
-        app.openapi = _with_schemes(app.openapi, schemes)  # type: ignore[method-assign]  # FastAPI's way to extend it
+        app.openapi = _with_schemes(app.openapi, schemes, settings.authentication_skip_paths)  # type: ignore[method-assign]  # FastAPI's way to extend it
 
 
-def _with_schemes(original: Callable[[], dict[str, Any]], schemes: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+def _with_schemes(
+    original: Callable[[], dict[str, Any]], schemes: dict[str, Any], open_paths: Sequence[str]
+) -> Callable[[], dict[str, Any]]:
     def openapi() -> dict[str, Any]:
         document = original()
+        for operation in (found for path in open_paths for found in document["paths"].get(path, {}).values()):
+            operation["security"] = []
         document.setdefault("components", {})["securitySchemes"] = schemes
         document["security"] = [{name: []} for name in schemes]
         return document

@@ -1,19 +1,29 @@
 """Lets only callers in that have logged in: the outermost layer of an HTTP service."""
 
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from fastapi import Response
+
 from core_broker.service.web.asgi import Application, Receive, Scope, Send
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.errors import envelope
-from core_broker.web_access.callers import set_caller
-from core_broker.web_access.errors import AccessError
-from core_broker.web_access.login import Login, Refused
+from core_broker.web_access.callers import BearerCredentials, set_caller
+from core_broker.web_access.errors import AccessError, Forbidden, Refused
+from core_broker.web_access.login import Login
 from core_broker.web_access.settings import BASIC, BEARER
 
+_HARMLESS: Final = ("GET", "HEAD", "OPTIONS")
+_OWN_PAGES: Final = (b"same-origin", b"none")
 
-def with_login(app: Application, login: Login, *, counts: RequestCounts | None = None) -> Application:
+
+def with_login(
+    app: Application, login: Login, *, counts: RequestCounts | None = None, origins: Collection[str] = ()
+) -> Application:
     """Wrap an app so that every request has a caller (`caller_of`), and no other request reaches it.
 
     Everything that may answer a request, such as a cache, must be inside. `counts` are those of an app whose requests
-    are counted further inside: they get the refused ones.
+    are counted further inside: they get the refused ones. `origins` are those whose pages may change something (CORS).
     """
     if not login.is_required:
         return app
@@ -24,28 +34,52 @@ def with_login(app: Application, login: Login, *, counts: RequestCounts | None =
             return
         try:
             caller = await login.identify(scope)
-        except Refused as refused:
-            response = envelope(401, 401, refused.message)
-            response.raw_headers.extend((b"www-authenticate", value) for value in _challenges(login, refused))
+            if not isinstance(caller.credentials, BearerCredentials) and _is_of_foreign_page(scope, origins):
+                raise Forbidden("Pages of other origins may not change anything here")
         except AccessError as error:
-            response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
+            response = _refusal(error, login)
         else:
             set_caller(scope, caller)
             await app(scope, receive, send)
             return
         if counts is not None:
             counts.add(scope["method"], "other", str(response.status_code))
+        if any(name == b"expect" for name, _ in scope["headers"]):
+            # The server discards the body of a request that is answered already; this client will not send it.
+            response.headers["connection"] = "close"
         await response(scope, receive, send)
 
     return log_in
 
 
-def _challenges(login: Login, refused: Refused) -> list[bytes]:
-    """What a caller may log in with (RFC 9110, RFC 6750, RFC 7617); nothing for certificates, which TLS asks for."""
+def _is_of_foreign_page(scope: Scope, origins: Collection[str]) -> bool:
+    """Whether a page of another origin has made a browser send a request that may change something.
+
+    The browser adds the password or the certificate of its user, who need not know (CSRF); it never adds a token.
+    """
+    if scope["method"] in _HARMLESS or "*" in origins:
+        return False
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if origin in origins:
+        return False
+    if (site := headers.get(b"sec-fetch-site")) is not None:
+        return site not in _OWN_PAGES
+    return bool(origin) and origin.partition("://")[2] != headers.get(b"host", b"").decode("latin-1")
+
+
+def _refusal(error: AccessError, login: Login) -> Response:
+    response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
+    if isinstance(error, Refused):
+        for challenge in _challenges(login, error):
+            response.headers.append("www-authenticate", challenge)
+    return response
+
+
+def _challenges(login: Login, refused: Refused) -> Iterator[str]:
+    """What a caller may log in with (RFC 6750, RFC 7617). TLS asks for certificates; there is no challenge for them."""
     realm = f'realm="{login.realm}"'
-    found = []
     if BASIC in login.methods:
-        found.append(f'Basic {realm}, charset="UTF-8"')
+        yield f'Basic {realm}, charset="UTF-8"'
     if BEARER in login.methods:
-        found.append(f'Bearer {realm}, error="{refused.error}"' if refused.error else f"Bearer {realm}")
-    return [value.encode() for value in found]
+        yield f'Bearer {realm}, error="{refused.token_error}"' if refused.token_error else f"Bearer {realm}"

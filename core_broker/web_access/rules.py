@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from enum import IntEnum, StrEnum
+from threading import Lock
 from typing import Final, Protocol
 
 import msgspec
@@ -87,6 +88,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     permission: Permission
 
+    @override
+    def __str__(self) -> str:
+        """As the audit log writes rules: `ALLOW User:alice from *: READ SUBJECT:LITERAL:orders`."""
+        resource = f"{self.resource_type}:{self.pattern_type}:{self.resource}"
+        return f"{self.permission} {self.principal} from {self.host}: {self.operation} {resource}"
+
 
 class RuleFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Selects rules; None matches everything."""
@@ -138,10 +145,16 @@ class Rules:
         self._allows_everyone = settings.allow_everyone_if_no_acl_found
         self._on_denial = on_denial
         self._authorizer = self._loaded(())
+        self._reloading = Lock()
 
     def replace(self, rules: Iterable[Rule]) -> None:
-        """From now on these are the rules; called by the store of a service, or by `following`."""
+        """From now on these are the rules; for stores that learn of changes themselves."""
         self._authorizer = self._loaded(rules)
+
+    def reload(self, store: RuleStore) -> None:
+        """From now on the rules are those of the store. Blocks."""
+        with self._reloading:  # who reads first must not be the last to replace
+            self.replace(store.read())
 
     def decide(self, caller: Caller, operation: Operation, resource_type: ResourceType, name: str) -> Decision:
         """Whether a caller may do something, and which rule says so."""
@@ -177,7 +190,7 @@ class Rules:
     async def following(self, store: RuleStore, *, seconds: float = 1.0) -> AsyncIterator[None]:
         """Read the rules of a store now, and again whenever they have changed, while the block runs."""
         version = await asyncio.to_thread(store.version)
-        self.replace(await asyncio.to_thread(store.read))
+        await asyncio.to_thread(self.reload, store)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(self._follow(store, version, seconds))
             try:
@@ -191,7 +204,7 @@ class Rules:
             try:
                 newest = await asyncio.to_thread(store.version)
                 if newest != version:
-                    self.replace(await asyncio.to_thread(store.read))
+                    await asyncio.to_thread(self.reload, store)
                     version = newest
             except Exception as error:  # noqa: BLE001  # a store raises what it likes; the rules known so far stay
                 log.warning("access rules cannot be read; the former ones stay", extra={"reason": str(error)})
@@ -222,9 +235,16 @@ _KINDS: Final = {kind: _Kind[kind] for kind in ResourceType}
 class _Entry(AclEntry, frozen=True):
     @override
     def __str__(self) -> str:
-        permission, operation = AclPermissionType(self.permission).name, AclOperation(self.operation).name
-        resource = f"{_Kind(self.kind).name}:{AclPatternType(self.pattern).name}:{self.name}"
-        return f"{permission} {self.principal} from {self.host}: {operation} {resource}"
+        rule = Rule(
+            principal=self.principal,
+            resource=self.name,
+            resource_type=ResourceType[_Kind(self.kind).name],
+            pattern_type=PatternType[AclPatternType(self.pattern).name],
+            host=self.host,
+            operation=Operation[AclOperation(self.operation).name],
+            permission=Permission[AclPermissionType(self.permission).name],
+        )
+        return str(rule)
 
 
 def _entry(rule: Rule) -> AclEntry:

@@ -1,6 +1,7 @@
 """`/security/acls`: the access rules over HTTP, the same in every service that has some."""
 
-from collections.abc import Callable, Collection, Sequence
+import ipaddress
+from collections.abc import Collection, Sequence
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
@@ -9,6 +10,8 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from core_broker.protocol.principals import parse_principal
+from core_broker.security.acls import WILDCARD
+from core_broker.security.audit import AuditLog
 from core_broker.service.web.limits import BoundedRoute
 from core_broker.web_access.callers import Caller, CallerDependency
 from core_broker.web_access.errors import InvalidRule
@@ -63,20 +66,20 @@ def router(
     *,
     resource_types: Collection[ResourceType],
     whole: ResourceType,
-    on_change: Callable[[Caller, str, Sequence[Rule]], None] | None = None,
+    audit: AuditLog | None = None,
     route_class: type[APIRoute] = BoundedRoute,
 ) -> APIRouter:
     """The routes of a service with these types of resources.
 
     Rules are shown to callers with DESCRIBE on `whole` (REGISTRY or CONNECT), and changed by those with ALTER on it.
-    `on_change` is told who has added or removed rules ("CreateAcls", "DeleteAcls"), for the audit log.
+    `audit` is that of the service's Login.
     """
     routes = APIRouter(route_class=route_class, tags=["security"])
 
     def note(caller: Caller, api: str, changed: Sequence[Rule]) -> None:
-        rules.replace(store.read())
-        if on_change is not None and changed:
-            on_change(caller, api, changed)
+        rules.reload(store)
+        if audit is not None and changed:
+            audit.changed_over_http(caller.principal, caller.host, api, resources=list(map(str, changed)))
 
     @routes.get("/security/acls", operation_id="listAcls", response_model=list[RuleBody])
     def list_rules(caller: CallerDependency, wanted: Annotated[FilterBody, Query()]) -> list[RuleBody]:
@@ -126,6 +129,8 @@ def _rule(body: RuleBody, resource_types: Collection[ResourceType]) -> Rule:
         parse_principal(body.principal)
     except ValueError as error:
         raise InvalidRule(f"principal: {error}") from None
+    if body.host != WILDCARD and not _is_address(body.host):
+        raise InvalidRule(f"host must be an address, or {WILDCARD} for every address, not {body.host!r}")
     rule = Rule(**body.model_dump())
     name = WHOLE.get(rule.resource_type)
     if name is None:
@@ -133,3 +138,11 @@ def _rule(body: RuleBody, resource_types: Collection[ResourceType]) -> Rule:
     if rule.pattern_type is not PatternType.LITERAL or rule.resource not in ("", "*", name):
         raise InvalidRule(f"the only {rule.resource_type} is called {name!r}; its rules have pattern_type LITERAL")
     return replace(rule, resource=name)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

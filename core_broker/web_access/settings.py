@@ -5,8 +5,6 @@ from typing import Final
 
 from typing_extensions import override
 
-from core_broker.client.connection import SUPPORTED_MECHANISMS, mechanism_of
-from core_broker.client.java_properties import PropertyRefused, to_librdkafka
 from core_broker.client.settings import ClientSettings
 from core_broker.service.settings import (
     BOOLEAN,
@@ -86,10 +84,14 @@ class AccessSettings(WebSettings, TokenSettings, AuditSettings):
 
     def password_cluster(self) -> ClientSettings | None:
         """The cluster that checks passwords, without a user; None if there is none. Raises PropertyRefused."""
-        given = {**self.own_cluster(), **dict(self.authentication_kafka_properties)}
+        given = dict(self.authentication_kafka_properties)
+        if _BOOTSTRAP not in given:
+            given = {**self.own_cluster(), **given}
         servers = given.pop(_BOOTSTRAP, "")
         if not servers:
             return None
+        from core_broker.client.java_properties import to_librdkafka  # not for services without passwords
+
         properties = to_librdkafka((key, value) for key, value in given.items() if key not in _OWN_USER)
         return ClientSettings(
             bootstrap_servers=servers,
@@ -113,11 +115,16 @@ class AccessSettings(WebSettings, TokenSettings, AuditSettings):
         if CERTIFICATE in methods and self.client_authentication == NONE:
             reason = "must be set for authentication.method=CERTIFICATE: the authorities of callers' certificates"
             yield self._problem("ssl.ca.location", reason)
+        if CERTIFICATE in methods and not any(listener.startswith("https:") for listener in self.listeners):
+            yield self._problem("listeners", "authentication.method=CERTIFICATE needs a listener with https")
 
     def _problem(self, key: str, reason: str) -> Problem:
         return Problem(key=key, value=self.text_of(key) or "", reason=reason)
 
     def _password_problem(self) -> str | None:
+        from core_broker.client.connection import SUPPORTED_MECHANISMS, mechanism_of
+        from core_broker.client.java_properties import PropertyRefused
+
         try:
             cluster = self.password_cluster()
         except PropertyRefused as error:
@@ -141,3 +148,12 @@ class RuleSettings(AccessSettings):
     allow_everyone_if_no_acl_found: bool = setting(BOOLEAN, default=False)
     """Allow everything on a resource as long as no access rule applies to it, for anyone. Otherwise only super users
     can use such a resource."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        """Rules are about callers with a name."""
+        yield from super().problems()
+        if not self.methods:
+            for key in ("authorization.enable", "super.users"):
+                if self.is_set(key) and self.text_of(key) not in ("false", ""):
+                    yield self._problem(key, "access rules need callers that log in: set authentication.method")

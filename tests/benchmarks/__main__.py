@@ -27,6 +27,7 @@ from tests.benchmarks import (
     throughput,
     tls,
     typed_data,
+    web_access,
 )
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
@@ -57,6 +58,7 @@ PARTS = {
     "tls": tls.tls,
     "cluster": cluster.cluster,
     "registry": registry.registry,
+    "web-access": web_access.web_access,
     "typed-data": typed_data.typed_data,
     "rest-proxy": proxy.proxy,
     "connect": connect.connect,

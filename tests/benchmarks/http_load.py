@@ -37,9 +37,12 @@ def request(
     *,
     content_type: str = "application/vnd.schemaregistry.v1+json",
     accept: str | None = None,
+    authorization: str | None = None,
 ) -> bytes:
     """The bytes of one request, with the headers that Confluent's clients send."""
     head = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept or content_type}\r\n"
+    if authorization is not None:
+        head += f"Authorization: {authorization}\r\n"
     if body:
         head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
     return head.encode() + b"\r\n" + body

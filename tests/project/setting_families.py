@@ -18,6 +18,18 @@ from tests.project import setting_readers
 from tests.project.setting_readers import Read
 
 _ANY_SERVICE: Final = ("core_broker/service/settings.py", "core_broker/service/web/settings.py")
+_WEB_SERVICE: Final = (
+    *_ANY_SERVICE,
+    "core_broker/settings/authorization.py",
+    "core_broker/settings/sasl.py",
+    "core_broker/web_access/settings.py",
+)
+_WEB: Final = (
+    "core_broker/security/audit.py",
+    "core_broker/security/sasl/",
+    "core_broker/service/",
+    "core_broker/web_access/",
+)
 _BROKER: Final = tuple(
     f"core_broker/{part}"
     for part in (
@@ -62,14 +74,10 @@ FAMILIES: Final = {
     TopicSettings: family(TopicSettings, ["core_broker/settings/"], _BROKER),
     GroupSettings: family(GroupSettings, ["core_broker/settings/"], _BROKER, ["own"]),
     RegistrySettings: family(
-        RegistrySettings, ["schema_registry/settings.py", *_ANY_SERVICE], ["schema_registry/", "core_broker/service/"]
+        RegistrySettings, ["schema_registry/settings.py", *_WEB_SERVICE], ["schema_registry/", *_WEB]
     ),
-    ProxySettings: family(
-        ProxySettings, ["rest_proxy/settings.py", *_ANY_SERVICE], ["rest_proxy/", "core_broker/service/"]
-    ),
-    ConnectSettings: family(
-        ConnectSettings, ["connect/settings.py", *_ANY_SERVICE], ["connect/", "core_broker/service/"]
-    ),
+    ProxySettings: family(ProxySettings, ["rest_proxy/settings.py", *_WEB_SERVICE], ["rest_proxy/", *_WEB]),
+    ConnectSettings: family(ConnectSettings, ["connect/settings.py", *_WEB_SERVICE], ["connect/", *_WEB]),
     SparkSettings: family(SparkSettings, ["streams/settings.py"], ["streams/", "deploy/"]),
     ClientSettings: family(ClientSettings, ["core_broker/client/settings.py"], ["core_broker/client/"]),
     RegistryClientSettings: family(

@@ -1,7 +1,8 @@
 """The public keys of an identity provider (JWKS, RFC 7517), from a file or a URL of the settings.
 
 They are read again from time to time, and when a token names a key that is not known. Keys that were read are kept when
-a refresh fails. Nothing waits for a refresh: the token that caused it is refused, and the next attempt may succeed.
+a refresh fails. A broker does not wait for a refresh: the token that caused it is refused, and the next attempt may
+succeed. An HTTP service does, since its clients take a refusal for an answer.
 """
 
 import asyncio
@@ -34,6 +35,8 @@ _CURVES: Final = ("P-256", "P-384", "P-521")
 _UNKNOWN_KEPT_MAX: Final = 16
 _UNKNOWN_INTERVAL_SECONDS: Final = 60.0
 _KEY_ID_LENGTH_MAX: Final = 1000
+_WAITING_MAX: Final = 1000
+_WAITING_SECONDS_MAX: Final = 5.0
 _FIELDS: Final = ("kty", "kid", "alg", "n", "e", "crv", "x", "y")
 """What is read of a key; the private part, should there be one, is not."""
 
@@ -75,6 +78,13 @@ class JsonWebKeys(KeySource):
         self._keys: Mapping[str, PublicKey] = {}
         self._nameless: tuple[PublicKey, ...] = ()
         self._wanted = asyncio.Event()
+        self._begun = self._ended = 0
+        """How many refreshes have begun, and how many have ended."""
+        self._has_ended = asyncio.Event()
+        """Set when another refresh has ended."""
+        self._waiting = 0
+        self.generation = 0
+        """How often keys were read: others may be found after each time."""
         self._unknown: OrderedDict[str, float] = OrderedDict()
         """Ids that were not found, and when they last caused a refresh."""
 
@@ -101,12 +111,15 @@ class JsonWebKeys(KeySource):
         except TimeoutError:
             raise KeysUnavailable(f"{self.url} did not answer within {_SECONDS_MAX:.0f} s") from None
         self._keys, self._nameless = parse_keys(data)
+        self.generation += 1
         log.info("keys of OAUTHBEARER read", extra={"url": self.url, "keys": len(self._keys) + len(self._nameless)})
 
     async def run(self) -> None:
         """Read the keys again and again."""
         failures = 0
         while True:
+            self._wanted.clear()  # before the keys are read: who asks from now on may need newer ones
+            self._begun += 1
             try:
                 await self.load()
                 failures = 0
@@ -115,11 +128,29 @@ class JsonWebKeys(KeySource):
                 log.warning("keys of OAUTHBEARER cannot be read", extra={"url": self.url, "reason": str(error)})
                 pause = min(self._times.retry_seconds * 2 ** min(failures, 30), self._times.retry_seconds_max)
                 failures += 1
+            self._ended = self._begun
+            self._has_ended.set()
+            self._has_ended = asyncio.Event()
             await self._wait(pause)
+
+    async def refreshed(self) -> bool:
+        """Wait for the refresh that an unknown key has caused; False if none is coming, or too many wait already."""
+        needed = self._begun + 1 if self._wanted.is_set() else self._begun
+        if self._ended >= needed or self._waiting >= _WAITING_MAX:
+            return False
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(_WAITING_SECONDS_MAX):
+                while self._ended < needed:
+                    await self._has_ended.wait()
+                return True
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting -= 1
 
     async def _wait(self, seconds: float) -> None:
         """Wait for the time of the next refresh, or for a token with an unknown key."""
-        self._wanted.clear()
         await asyncio.sleep(min(self._times.gap_seconds, seconds))
         try:
             async with asyncio.timeout(seconds):

@@ -37,6 +37,10 @@ class InvalidToken(Exception):
     """A token that must not be accepted; the message is for the log, without the token."""
 
 
+class UnknownKey(InvalidToken):
+    """A token names a key that is not known; it may be after the next refresh."""
+
+
 class KeySource(Protocol):
     """Public keys."""
 
@@ -95,7 +99,9 @@ class TokenValidator:
             raise InvalidToken("the key id is not text")
         key = self._keys.find(key_id)
         if key is None:
-            raise InvalidToken("there is no such key" if key_id is not None else "the token does not name its key")
+            if key_id is None:
+                raise InvalidToken("the token does not name its key")
+            raise UnknownKey("there is no such key")
         if key.alg not in (None, algorithm):
             raise InvalidToken(f"the key is for {key.alg} only")
         return self._check(_verified_claims(token, key))

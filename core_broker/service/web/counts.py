@@ -41,14 +41,14 @@ class RequestCounts:
                 await app(scope, receive, send_and_note_status)
             finally:
                 self.in_work -= 1
-                method = scope["method"] if scope["method"] in _METHODS else "other"
                 route = getattr(scope.get("route"), "path", "other")
-                self.add(method, route, status, seconds=time.perf_counter() - started)
+                self.add(scope["method"], route, status, seconds=time.perf_counter() - started)
 
         return count_request
 
     def add(self, method: str, route: str, status: str, *, seconds: float = 0.0, count: int = 1) -> None:
         """Count requests."""
+        method = method if method in _METHODS else "other"
         key = (method, route, status)
         self._counts[key] = self._counts.get(key, 0) + count
         self._seconds[method, route] = self._seconds.get((method, route), 0.0) + seconds

@@ -5,7 +5,6 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from ssl import CERT_NONE, CERT_OPTIONAL, CERT_REQUIRED
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,11 +17,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.connections import HttpConnection, attach_connection
 from core_broker.service.web.settings import WebSettings
+from core_broker.service.web.tls import RenewedContext, listener_context
 
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1024
-_CLIENT_AUTHENTICATION = {"NONE": CERT_NONE, "REQUESTED": CERT_OPTIONAL, "REQUIRED": CERT_REQUIRED}
 
 
 @asynccontextmanager
@@ -32,17 +31,26 @@ async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and stop lines would repeat ours
     with ExitStack() as sockets:
         bound = [(listener, sockets.enter_context(_bind(listener))) for listener in settings.listeners]
-        servers = [_server(app, listener, settings) for listener, _ in bound]
+        is_secure = any(map(_is_secure, settings.listeners))
+        context = listener_context(settings) if is_secure else None
+        servers = [_server(app, settings, context if _is_secure(listener) else None) for listener, _ in bound]
         async with _unwrap_single_error(), asyncio.TaskGroup() as running:
             for server, (_, listening) in zip(servers, bound, strict=True):
                 running.create_task(server.serve(sockets=[listening]))
+            watching = None if context is None else running.create_task(context.watch(settings))
             try:
                 for server in servers:
                     await server.listens.wait()
                 yield [_url(listener, listening) for listener, listening in bound]
             finally:
+                if watching is not None:
+                    watching.cancel()
                 for server in servers:
                     server.should_exit = True
+
+
+def _is_secure(listener: str) -> bool:
+    return listener.startswith("https:")
 
 
 @asynccontextmanager
@@ -76,8 +84,7 @@ def _url(listener: str, listening: socket.socket) -> str:
     return f"{parts.scheme}://{shown}:{listening.getsockname()[1]}"
 
 
-def _server(app: Application, listener: str, settings: WebSettings) -> "_Server":
-    secure = listener.startswith("https:")
+def _server(app: Application, settings: WebSettings, context: RenewedContext | None) -> "_Server":
     limits = {"max_bytes": settings.request_header_max_bytes, "timeout": settings.request_read_timeout_ms / 1000}
     config = uvicorn.Config(
         app,
@@ -93,11 +100,7 @@ def _server(app: Application, listener: str, settings: WebSettings) -> "_Server"
         limit_concurrency=settings.max_connections,
         timeout_keep_alive=settings.idle_timeout_ms // 1000,
         timeout_graceful_shutdown=settings.shutdown_timeout_ms // 1000,
-        ssl_certfile=settings.ssl_certificate_location if secure else None,
-        ssl_keyfile=settings.ssl_key_location if secure else None,
-        ssl_keyfile_password=settings.ssl_key_password if secure else None,
-        ssl_ca_certs=settings.ssl_ca_location if secure else None,
-        ssl_cert_reqs=_CLIENT_AUTHENTICATION[settings.client_authentication],
+        ssl_context_factory=None if context is None else lambda *_: context,
     )
     return _Server(config)
 

@@ -17,10 +17,11 @@ from core_broker.protocol.fields import Message
 from core_broker.protocol.messages import create_topics, incremental_alter_configs
 from core_broker.protocol.principals import Principal
 from core_broker.security.acls import AclEntry
-from core_broker.security.audit import AuditFile, AuditLog, Json, to_service_log
+from core_broker.security.audit import AuditFile, AuditLog, Json, audit_log_of, to_service_log
 from core_broker.security.authorizer import Decision, Denial
 from core_broker.security.operations import Operation, ResourceType
 from core_broker.service.clock import ManualClock
+from core_broker.settings.authorization import AuditSettings
 
 ALICE = Principal("User", "alice")
 HOST = "10.0.0.7"
@@ -255,6 +256,40 @@ def test_full_disk_is_reported_once_and_stops_nothing(caplog: pytest.LogCaptureF
     file.close()
     assert file.left_out == 3
     assert [record.message for record in caplog.records] == ["audit log cannot be written; events are left out"]
+
+
+# -- HTTP services -----------------------------------------------------------------------------------------------------
+
+
+def test_refused_logins_and_changes_of_http_services_are_written_within_limits(clock: ManualClock) -> None:
+    events: list[Any] = []
+    audit = AuditLog(clock, events.append)
+    audit.login_refused("mal\nlory" * 100, HOST, method="BASIC", reason="the password\nis wrong")
+    audit.changed_over_http(ALICE, HOST, "CreateAcls", resources=[f"rule\n{number}" for number in range(500)])
+    refused, changed = events
+    assert refused["event"] == "login refused"
+    assert refused["principal"].startswith("User:mal\\nlory")
+    assert len(refused["principal"]) < 400
+    assert refused["reason"] == "the password\\nis wrong"
+    assert changed["request"]["resources"][0] == "rule\\n0"
+    assert changed["request"]["resources"][-1] == "and 300 more"
+
+
+def test_a_flood_of_refused_logins_is_left_out_and_counted(clock: ManualClock) -> None:
+    events: list[Any] = []
+    audit = AuditLog(clock, events.append, events_per_second_max=8)
+    for number in range(100):
+        audit.login_refused(f"user-{number}", HOST, method="BASIC", reason="wrong")
+    audit.close()
+    assert len(events) == 9
+    assert events[-1]["count"] == 92
+
+
+def test_the_audit_log_of_the_settings_is_open_while_it_is_used(tmp_path: Path, clock: ManualClock) -> None:
+    path = tmp_path / "audit.log"
+    with audit_log_of(AuditSettings(audit_log_file=str(path)), clock) as audit:
+        audit.login_refused("alice", HOST, method="BASIC", reason="wrong")
+    assert json.loads(path.read_text())["principal"] == "User:alice"
 
 
 # -- the log of the service --------------------------------------------------------------------------------------------

@@ -146,6 +146,42 @@ async def test_the_same_unknown_key_causes_one_refresh_a_minute() -> None:
         assert provider.count == 3
 
 
+async def test_a_key_that_is_missed_during_a_refresh_causes_another_one() -> None:
+    """The provider may have sent its answer before it had the key."""
+    provider = Provider(key_set(OLD), key_set(OLD, NEW))
+    reading, go_on = asyncio.Event(), asyncio.Event()
+
+    async def fetch() -> bytes:
+        found = await provider.fetch()
+        reading.set()
+        await go_on.wait()
+        return found
+
+    keys = keys_of(fetch)
+    async with asyncio.timeout(10), refreshing(keys):
+        await reading.wait()
+        assert keys.find("new") is None
+        go_on.set()
+        assert await keys.refreshed()
+        assert keys.find("new") is not None
+
+
+async def test_a_wait_for_keys_ends_with_the_refresh_even_if_it_fails() -> None:
+    provider = Provider(key_set(OLD), "out of order", key_set(OLD))
+    keys = keys_of(provider.fetch)
+    async with asyncio.timeout(10), refreshing(keys):
+        await provider.asked.acquire()
+        await _idle()
+        assert keys.find("new") is None
+        assert await keys.refreshed()
+        assert keys.find("new") is None
+
+
+async def test_nothing_is_waited_for_where_no_refresh_is_coming() -> None:
+    keys = keys_of(Provider(key_set(OLD)).fetch)
+    assert not await keys.refreshed()
+
+
 async def test_keys_are_kept_when_a_refresh_fails() -> None:
     provider = Provider(key_set(OLD), "out of order", "out of order", key_set(NEW))
     keys = keys_of(provider.fetch)
