@@ -64,6 +64,7 @@ def application() -> "typer.Typer":
         down,
         group,
         logs,
+        profile,
         quickstart,
         quota,
         services,
@@ -129,6 +130,7 @@ def application() -> "typer.Typer":
         "user": user.app,
         "acl": rules.app,
         "quota": quota.app,
+        "profile": profile.app,
     }.items():
         app.add_typer(tool, name=name, rich_help_panel="Tools")
     return app

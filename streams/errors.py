@@ -9,6 +9,12 @@ StreamsError
 └── WrongOption         an option cannot work: key, value and what is allowed
 """
 
+import re
+from typing import Final
+
+_SECRET: Final = re.compile(r"(?i)password|secret|token|jaas|user\.info|keystore\.key|\.pem")
+"""Names of options whose values are not shown."""
+
 
 class StreamsError(Exception):
     """Root of the errors that these parts raise on purpose."""
@@ -49,5 +55,6 @@ class WrongOption(StreamsError):
     """An option cannot work."""
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
-        super().__init__(f"Invalid value {value!r} for option {key}: {allowed}")
+        shown = "..." if _SECRET.search(key) else repr(value)
+        super().__init__(f"Invalid value {shown} for option {key}: {allowed}")
         self.key = key

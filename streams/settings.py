@@ -48,8 +48,8 @@ class SparkSettings(Settings):
     spark_caudal_warehouse_dir: str = setting(STRING, default="")
     """Folder of the tables, on any file system that Spark knows; empty: `warehouse` in `spark.caudal.data.dir`."""
     spark_caudal_connect_host: str = setting(STRING, default="127.0.0.1", check=not_empty())
-    """Address on which Spark Connect listens for notebooks. It has no password: keep it on this machine, or set
-    `spark.connect.authenticate.token`."""
+    """Address on which Spark Connect listens for notebooks, which have to show a token (`caudal spark token`). It
+    has no TLS: keep it on this machine, or put a proxy in front of it."""
     spark_caudal_connect_port: int = setting(INT, default=15002, check=between(-1, 65535))
     """Its port: 0 for any free one, -1 to disable Spark Connect."""
     spark_caudal_idle_timeout_ms: int = setting(INT, default=60_000, check=at_least(1000))

@@ -19,6 +19,7 @@ from connectors.spark.positions import check_retained, first_positions, plan_rel
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.stream_reader import SinkStreamReader, sink_source
 from core_broker.client.consumer import TopicPartition
+from core_broker.client.errors import NotAllowed
 from streams.errors import EngineError, StreamsError
 from streams.spark.commits.entries import Entry, parse_entry
 from streams.spark.commits.manifest import Manifest, Reload, Replaced, flatten
@@ -136,6 +137,7 @@ class SinkQuery(Job):
     def _begin(self) -> None:
         """Finish the last batch of the run before, and continue after it."""
         self._failure = None
+        self._sink.check_logins()
         manifest = self._commits.recover()
         if manifest is None:
             positions = first_positions(self._sink, committed=self._outbox.committed())
@@ -212,7 +214,7 @@ class SinkQuery(Job):
             return failure.is_transient
         if is_transient(error) or is_slow_start(text):
             return True
-        return not isinstance(error, StreamsError) and self._failures < _UNEXPLAINED_MAX
+        return not isinstance(error, StreamsError | NotAllowed) and self._failures < _UNEXPLAINED_MAX
 
     @property
     def _checkpoint(self) -> Any:

@@ -7,11 +7,13 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
+from typing_extensions import override
 
 from connect.api.engine import EngineContext, EngineFacts, TopicChoice
 from connectors.spark.config import SparkSinkConfig
 from connectors.spark.naming import TableNames
 from core_broker.client.admin import Admin
+from core_broker.client.handshake import check_handshake
 from core_broker.client.settings import ClientSettings
 from streams.spark.commits.outbox import Outbox
 from streams.spark.files import join_path
@@ -39,6 +41,10 @@ class SinkSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     options: dict[str, str]
     steps: str = ""
     """Converters and transforms, for `RemotePipeline.open`."""
+
+    @override
+    def __repr__(self) -> str:
+        return f"SinkSpec(connector={self.connector!r})"
 
     @classmethod
     def of_facts(cls, facts: EngineFacts, *, options: dict[str, str]) -> Self:
@@ -87,6 +93,11 @@ class SinkSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def open_admin(self) -> Admin:
         """An admin client of the sink's cluster."""
         return Admin(_client_settings(self.admin))
+
+    def check_logins(self) -> None:
+        """Raise NotAllowed or Untrusted if the cluster refuses one of the clients: the library would go on trying."""
+        for properties in (self.admin, self.consumer, self.producer):
+            check_handshake(_client_settings(properties))
 
     def open_outbox(self) -> Outbox:
         """What sends the sink's dead letters and commits its offsets."""

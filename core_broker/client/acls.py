@@ -17,6 +17,15 @@ class ResourceType(StrEnum):
     USER = "USER"
 
 
+class ServiceResource(StrEnum):
+    """The kind of resource a rule of an HTTP service applies to: the registry's, and Connect's."""
+
+    SUBJECT = "SUBJECT"
+    REGISTRY = "REGISTRY"
+    CONNECTOR = "CONNECTOR"
+    CONNECT = "CONNECT"
+
+
 class PatternType(StrEnum):
     """How the resource name of an ACL is matched."""
 
@@ -62,6 +71,19 @@ class Acl:
     """One ACL."""
 
     resource_type: ResourceType
+    resource_name: str
+    pattern_type: PatternType
+    principal: str
+    host: str
+    operation: Operation
+    permission: Permission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAcl:
+    """One rule of an HTTP service, which has the form of an ACL."""
+
+    resource_type: ServiceResource
     resource_name: str
     pattern_type: PatternType
     principal: str

@@ -1,7 +1,8 @@
 """A connection of our own to a broker, for the few requests that the library cannot send.
 
 It is opened for one request and then closed: these are rare administrative requests. It understands the library's
-settings for PLAINTEXT, SSL and SASL with PLAIN or SCRAM, and raises Rejected for other mechanisms.
+settings for PLAINTEXT, SSL and SASL with PLAIN, SCRAM, or OAUTHBEARER with OIDC's client credentials, and raises
+Rejected for other mechanisms.
 """
 
 import socket
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final, Self, TypeVar
 
 from core_broker.client.errors import NotAllowed, Rejected, Unreachable, Untrusted
+from core_broker.client.oauth import ENDPOINT, fetch_token, gets_tokens
 from core_broker.client.settings import ClientSettings
 from core_broker.client.tls import client_context, explain_failure, speaks_tls
 from core_broker.errors import ErrorCode
@@ -25,7 +27,8 @@ R = TypeVar("R", bound=Message)
 _RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 _SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 SUPPORTED_MECHANISMS: Final = ("PLAIN", *_SCRAM_HASHES)
-"""SASL mechanisms of our own connections; the library knows more."""
+"""SASL mechanisms of our own connections that take a user and a password; the library knows more."""
+_TOKENS: Final = "OAUTHBEARER"
 
 
 class Connection:
@@ -127,9 +130,15 @@ class Connection:
 
     def _authenticate(self) -> None:
         mechanism = mechanism_of(self._properties)
-        if mechanism not in SUPPORTED_MECHANISMS:
-            raise Rejected(f"this request supports the SASL mechanisms PLAIN and SCRAM, not {mechanism}")
+        if not can_log_in(self._properties):
+            where = f" without {ENDPOINT}" if mechanism == _TOKENS else ""
+            text = f"this request supports the SASL mechanisms PLAIN, SCRAM and OAUTHBEARER, not {mechanism}{where}"
+            raise Rejected(text)
+        token = fetch_token(self._properties) if mechanism == _TOKENS else ""
         self.choose_mechanism(mechanism)
+        if token:
+            self._show_token(token)
+            return
         user = self._properties.get("sasl.username", "")
         password = self._properties.get("sasl.password", "")
         if mechanism == "PLAIN":
@@ -156,6 +165,16 @@ class Connection:
                 text = f"refused to authenticate this user (error {response.error_code})"
         raise NotAllowed(f"{self._name} {text}", code=response.error_code)
 
+    def _show_token(self, token: str) -> None:
+        response = self.send(
+            SaslAuthenticateRequest(f"n,,\1auth=Bearer {token}\1\1".encode()), 0, SaslAuthenticateResponse
+        )
+        # A broker answers a token that it refuses with what is wrong, and not with an error (RFC 7628).
+        if response.error_code or response.auth_bytes:
+            raise NotAllowed(
+                f"{self._name} refused the token of this client", code=ErrorCode.SASL_AUTHENTICATION_FAILED
+            )
+
     def _prove(self, proof: bytes) -> bytes:
         response = self.send(SaslAuthenticateRequest(proof), 0, SaslAuthenticateResponse)
         if response.error_code:
@@ -168,3 +187,9 @@ class Connection:
 def mechanism_of(properties: Mapping[str, str]) -> str:
     """The SASL mechanism that a client uses."""
     return properties.get("sasl.mechanism", properties.get("sasl.mechanisms", "GSSAPI")).upper()
+
+
+def can_log_in(properties: Mapping[str, str]) -> bool:
+    """Whether our own connections can log in with these properties; the library knows more mechanisms."""
+    mechanism = mechanism_of(properties)
+    return mechanism in SUPPORTED_MECHANISMS or (mechanism == _TOKENS and gets_tokens(properties))

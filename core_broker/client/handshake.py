@@ -6,7 +6,7 @@ The library tries again for as long as a call may take, and then says only that 
 from dataclasses import replace
 from typing import Final
 
-from core_broker.client.connection import SUPPORTED_MECHANISMS, Connection, mechanism_of
+from core_broker.client.connection import Connection, can_log_in, mechanism_of
 from core_broker.client.errors import ClientError, NotAllowed, Unreachable, Untrusted
 from core_broker.client.settings import ClientSettings
 from core_broker.errors import ErrorCode
@@ -39,11 +39,11 @@ def _shake_hands(settings: ClientSettings, host: str, port: int) -> None:
     properties = {key.lower(): value for key, value in settings.properties.items()}
     protocol = properties.get("security.protocol", "plaintext").upper()
     logs_in = protocol.startswith("SASL")
-    can_log_in = mechanism_of(properties) in SUPPORTED_MECHANISMS
+    has_login = can_log_in(properties)
     name = f"{host}:{port}"
     try:
-        with Connection(settings, host, port, authenticates=can_log_in) as connection:
-            if logs_in and not can_log_in:
+        with Connection(settings, host, port, authenticates=has_login) as connection:
+            if logs_in and not has_login:
                 connection.choose_mechanism(mechanism_of(properties))
                 return
             connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse)

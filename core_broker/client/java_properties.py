@@ -19,6 +19,8 @@ _RENAMED: Final[Mapping[str, str]] = {
     "max.request.size": "message.max.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "sasl.mechanism": "sasl.mechanisms",
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
@@ -42,6 +44,7 @@ _NO_JKS: Final = (
     " and {family}.type=PEM"
 )
 _JAVA_CIPHER: Final = re.compile(r"TLS_\w+_WITH_\w+")
+_OAUTH_METHOD: Final = "sasl.oauthbearer.method"
 _OAUTH_HANDLER: Final = re.compile(r"(.*\.)?OAuthBearerLoginCallbackHandler")
 _LOGIN: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|([^\s;]+))')
 _ASSIGNORS: Final[Mapping[str, str]] = {
@@ -102,7 +105,12 @@ def _client_credentials(found: Mapping[str, str]) -> dict[str, str]:
     """What OAUTHBEARER gets its tokens with (OIDC's client credentials)."""
     names = {"clientId": "client.id", "clientSecret": "client.secret", "scope": "scope"}
     ours = {f"sasl.oauthbearer.{ours}": found[java] for java, ours in names.items() if java in found}
-    return {"sasl.oauthbearer.method": "oidc", **ours}
+    return {_OAUTH_METHOD: "oidc", **ours}
+
+
+def _token_endpoint(given: _Property) -> dict[str, str]:
+    """Java's clients know by the address alone how to get tokens; librdkafka must be told."""
+    return {given.key: given.value, **({} if _OAUTH_METHOD in given.all else {_OAUTH_METHOD: "oidc"})}
 
 
 def _callback_handler(given: _Property) -> dict[str, str]:
@@ -168,6 +176,7 @@ _RULES: Final[Mapping[str, Callable[[_Property], dict[str, str]]]] = {
     "partition.assignment.strategy": _assignors,
     "sasl.jaas.config": _login,
     "sasl.login.callback.handler.class": _callback_handler,
+    "sasl.oauthbearer.token.endpoint.url": _token_endpoint,
     "ssl.cipher.suites": _cipher_suites,
     "ssl.endpoint.identification.algorithm": _host_check,
     **dict.fromkeys(_STORES, _key_store),

@@ -23,7 +23,8 @@ class ClientSettings:
     client_id: str = "caudal"
     timeout_ms: int = 10_000
     """How long one call may take before the cluster counts as unreachable."""
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """They may hold passwords."""
 
     @property
     def timeout_seconds(self) -> float:

@@ -4,17 +4,20 @@ Its errors are grouped by what the user does about them:
 
 ConnectCallError
 ├── WorkerUnreachable   no answer in time: start a worker, or say where one is
+├── LoginRefused        log in, or as another user, or ask for a right
 ├── ConnectorNotFound   there is no such connector, task or plugin
 ├── Conflict            a connector of that name exists, or the workers are just changing leaders
 └── RequestRefused      the request or the configuration in it is wrong, or the worker could not carry it out
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 from urllib.parse import quote
 
 import httpx2
+
+from deploy.clients.http_login import INSIST, HttpLogin, trust_problem
 
 Query = Mapping[str, str | int | bool | list[str]]
 Json = dict[str, Any]
@@ -35,6 +38,10 @@ class WorkerUnreachable(ConnectCallError):
     """The worker did not answer in time."""
 
 
+class LoginRefused(ConnectCallError):
+    """The worker does not know this user, or does not let the user do this."""
+
+
 class ConnectorNotFound(ConnectCallError):
     """There is no such connector, task or plugin."""
 
@@ -47,14 +54,14 @@ class RequestRefused(ConnectCallError):
     """The request is wrong, or the worker could not carry it out."""
 
 
-_BY_STATUS: Final = {404: ConnectorNotFound, 409: Conflict}
+_BY_STATUS: Final = {401: LoginRefused, 403: LoginRefused, 404: ConnectorNotFound, 409: Conflict}
 
 
 class ConnectClient:
     """The API as methods; all raise `ConnectCallError`."""
 
-    def __init__(self, url: str, *, timeout_seconds: float) -> None:
-        """Raises ValueError for an invalid address."""
+    def __init__(self, url: str, *, timeout_seconds: float, login: HttpLogin | None = None) -> None:
+        """Raises ValueError for an invalid address, and errors of the cluster's client if the login cannot be used."""
         timeout = httpx2.Timeout(timeout_seconds, connect=min(timeout_seconds, _CONNECT_SECONDS))
         self._url = url.rstrip("/")
         try:
@@ -63,8 +70,18 @@ class ConnectClient:
             raise ValueError(f"{url!r} is not a valid address: {error}") from None
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise ValueError(f"{url!r} must look like http://host:8083")
+        login = login or HttpLogin()
+        if parsed.userinfo and not login.may_send_to(self._url):
+            raise ValueError(f"the password in it would go unencrypted to {parsed.host}: use https, or add {INSIST}")
+        authorization = login.authorization(self._url)
         # Only what the options say: no proxy from the environment between us and localhost.
-        self._http = httpx2.Client(timeout=timeout, trust_env=False, follow_redirects=False)
+        self._http = httpx2.Client(
+            verify=login.tls() if parsed.scheme == "https" else False,
+            headers={} if authorization is None else {"authorization": authorization},
+            timeout=timeout,
+            trust_env=False,
+            follow_redirects=False,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -161,6 +178,20 @@ class ConnectClient:
         """Send dead letters through their connector again."""
         return self._object("POST", f"{_path(name)}/dlq/redrive", body=body)
 
+    # --- access rules ---
+
+    def access_rules(self) -> list[Json]:
+        """The access rules of Connect, as its API has them."""
+        return list(self._ask("GET", "/security/acls"))
+
+    def add_access_rules(self, rules: Sequence[Json]) -> None:
+        """Add access rules; those that exist stay."""
+        self._ask("POST", "/security/acls", body=rules)
+
+    def remove_access_rules(self, rules: Sequence[Json]) -> None:
+        """Remove access rules; those that do not exist are ignored."""
+        self._ask("DELETE", "/security/acls", body=rules)
+
     # --- requests ---
 
     def _object(self, method: str, path: str, *, body: object = None, query: Query | None = None) -> Json:
@@ -180,7 +211,8 @@ class ConnectClient:
         except httpx2.TimeoutException as error:
             raise WorkerUnreachable(f"{self._url}: no answer in time") from error
         except httpx2.HTTPError as error:
-            raise WorkerUnreachable(f"{self._url}: {str(error) or type(error).__name__}") from error
+            reason = trust_problem(error) or str(error) or type(error).__name__
+            raise WorkerUnreachable(f"{self._url}: {reason}") from error
         if not answer.is_success:
             raise _BY_STATUS.get(answer.status_code, RequestRefused)(_message(answer), status=answer.status_code)
         try:

@@ -1,6 +1,6 @@
-"""Clients of a cluster and of a registry, from the few things that a user says about them."""
+"""Settings of a cluster's client, and logins at HTTP services, from the few things that a user says about them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -8,37 +8,67 @@ from core_broker.client.java_properties import PropertyRefused, to_librdkafka
 from core_broker.client.settings import ClientSettings
 from core_broker.service.properties import from_assignments, read_file
 from core_broker.service.settings import Problem, SettingsError
+from deploy.clients.connect import ConnectClient
+from deploy.clients.http_login import HttpLogin
 from deploy.stack import DEFAULT_BOOTSTRAP
-from schema_registry.client.registry_client import RegistryClient
-from schema_registry.client.settings import PREFIX, RegistryClientSettings
 
 _SERVERS: Final = "bootstrap.servers"
+LOGIN_PREFIXES: Final = ("sasl.", "ssl.", "security.", "https.")
+_CHECKS: Final = ("ssl.endpoint.identification.algorithm",)
 _SECRET: Final = ("password", "jaas", "secret", "keystore.key", "key.pem")
 
 
 def client_settings(
-    bootstrap: str, properties: Iterable[str] | None = None, client_config: Path | None = None, *, timeout: float
+    bootstrap: str | None,
+    properties: Iterable[str] | None = None,
+    client_config: Path | None = None,
+    *,
+    timeout: float,
+    usual: str | None = None,
 ) -> ClientSettings:
     """The settings of a Kafka client, from properties of Kafka's own clients or of librdkafka; raises SettingsError.
 
-    `properties` (key=value) win over the file, and an address that was given wins over that of the file.
+    `properties` (key=value) win over the file, and an address that was given wins over that of the file. `usual` is
+    where the cluster is if nothing says it.
     """
-    given = _gather(properties, client_config)
-    if bootstrap != DEFAULT_BOOTSTRAP:
+    given = read_properties(properties, client_config)
+    if bootstrap is not None:
         given = {_SERVERS: bootstrap, **{key: value for key, value in given.items() if key != _SERVERS}}
-    try:
-        translated = to_librdkafka(given.items())
-    except PropertyRefused as refused:
-        shown = "..." if any(word in refused.key for word in _SECRET) else given[refused.key]
-        raise SettingsError([Problem(key=refused.key, value=shown, reason=refused.reason)]) from None
     # The tools report failures themselves; the library's own lines on stderr would only repeat them.
-    values = {"log_level": "0", **translated}
+    values = {"log_level": "0", **_translate(given)}
     return ClientSettings(
-        bootstrap_servers=values.pop(_SERVERS, bootstrap),
+        bootstrap_servers=values.pop(_SERVERS, usual or DEFAULT_BOOTSTRAP),
         client_id=values.pop("client.id", "caudal-cli"),
         timeout_ms=int(timeout * 1000),
         properties=values,
     )
+
+
+def connect_client(
+    connect: str,
+    properties: Iterable[str] | None = None,
+    client_config: Path | None = None,
+    *,
+    timeout: float,
+    insists: bool = False,
+) -> ConnectClient:
+    """A client of a Connect worker, logged in as at the cluster; raises SettingsError and ValueError."""
+    file, typed = read_properties(None, client_config), read_properties(properties, None)
+    given = {key: value for key, value in {**file, **typed}.items() if is_login_property(key) or key in typed}
+    return ConnectClient(connect, timeout_seconds=timeout, login=login_of(given, insists=insists))
+
+
+def login_of(given: Mapping[str, str], *, insists: bool = False) -> HttpLogin:
+    """A login at HTTP services by the properties of a Kafka client; raises SettingsError."""
+    return HttpLogin(properties=_translate(given), insists=insists)
+
+
+def is_login_property(key: str) -> bool:
+    """Whether a property of a Kafka client says who it is or whom it trusts, for HTTP services, too.
+
+    Not whether certificates are checked: where a cluster's are not, those of other services still are.
+    """
+    return key.startswith(LOGIN_PREFIXES) and key not in _CHECKS
 
 
 def principal_of(settings: ClientSettings) -> str | None:
@@ -50,25 +80,16 @@ def principal_of(settings: ClientSettings) -> str | None:
     return f"User:{user}" if protocol.startswith("SASL") and user else None
 
 
-def registry_client(
-    registry: str,
-    user: str | None = None,
-    properties: Iterable[str] | None = None,
-    client_config: Path | None = None,
-    *,
-    timeout: float,
-) -> RegistryClient:
-    """A client of a registry; `properties` (key=value) win over the file. Raises `InvalidSettings`."""
-    given = {key.removeprefix(PREFIX): value for key, value in _gather(properties, client_config).items()}
-    # A person waits at the terminal: one more attempt, not three.
-    values: dict[str, object] = {"url": registry, "request.timeout.ms": int(timeout * 1000), "max.retries": 1}
-    if user is not None:
-        values["basic.auth.user.info"] = user
-    return RegistryClient(RegistryClientSettings.parse({**values, **given}))
+def _translate(given: Mapping[str, str]) -> dict[str, str]:
+    try:
+        return to_librdkafka(given.items())
+    except PropertyRefused as refused:
+        shown = "..." if any(word in refused.key for word in _SECRET) else given[refused.key]
+        raise SettingsError([Problem(key=refused.key, value=shown, reason=refused.reason)]) from None
 
 
-def _gather(properties: Iterable[str] | None, client_config: Path | None) -> dict[str, str]:
-    """Properties of the file and of the command line, with its option's name in what is wrong."""
+def read_properties(properties: Iterable[str] | None, client_config: Path | None) -> dict[str, str]:
+    """Properties of the file and of the command line; raises SettingsError, with the names of the tools' options."""
     try:
         return {
             **(read_file(client_config) if client_config else {}),

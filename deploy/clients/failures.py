@@ -1,5 +1,6 @@
 """What a user reads when a call fails: what happened, in one line, and what to do next; commands in backticks."""
 
+import http
 from collections.abc import Iterable
 from typing import Final
 
@@ -21,6 +22,12 @@ from streams.errors import EngineError, EngineUnavailable, JavaMissing, StreamsE
 _CREDENTIALS: Final = (
     "security.protocol, user, password and certificates belong into a file:  `--client-config client.properties`"
     " (or set CAUDAL_CLIENT_CONFIG)"
+)
+
+_RULES: Final = "see who may do what:  `caudal acl list`"
+_WHO: Final = (
+    "say who you are, as at the cluster:  `--client-config client.properties`  or  `--profile NAME`",
+    "a password goes only over https or to this machine; `--insecure-http` sends it to others, too",
 )
 
 
@@ -82,8 +89,13 @@ def _explain_registry_error(error: registry_errors.ClientError) -> tuple[str, li
             return f"The registry failed: {error}", ["it may be temporary: try again in a moment, or see its log"]
         case registry_errors.SchemaNotFound():
             return str(error), ["see what there is:  `caudal schema list`, also `--deleted`"]
+        case registry_errors.NotAllowed() if _is_forbidden(error.code):
+            return str(error), [_RULES]
         case registry_errors.NotAllowed():
-            return str(error), ["say who you are:  `--user name:password` (or set CAUDAL_REGISTRY_USER)"]
+            return str(error), [
+                *_WHO,
+                "or with other credentials:  `--user name:password` (or set CAUDAL_REGISTRY_USER)",
+            ]
         case _:
             return str(error), []
 
@@ -95,6 +107,10 @@ def _explain_connect_error(error: connect_errors.ConnectCallError) -> tuple[str,
                 "start a worker here:  `caudal connect`",
                 "or say where one is:  `--connect http://host:8083` (or set CAUDAL_CONNECT)",
             ]
+        case connect_errors.LoginRefused() if error.status == http.HTTPStatus.FORBIDDEN:
+            return str(error), [_RULES]
+        case connect_errors.LoginRefused():
+            return str(error), [*_WHO]
         case connect_errors.ConnectorNotFound():
             return str(error), ["see what there is:  `caudal connector list`, `caudal connector plugins --all`"]
         case connect_errors.Conflict() if "already exists" in error.message:
@@ -107,6 +123,11 @@ def _explain_connect_error(error: connect_errors.ConnectCallError) -> tuple[str,
             return f"The Connect worker failed: {error}", ["it may be temporary: try again in a moment, or see its log"]
         case _:
             return str(error), []
+
+
+def _is_forbidden(code: int) -> bool:
+    """Whether an error of the registry is about a right, not about the login: 403, and 40301 and its like."""
+    return str(code).startswith(str(http.HTTPStatus.FORBIDDEN.value))
 
 
 def _explain_spark_error(error: StreamsError) -> tuple[str, list[str]]:

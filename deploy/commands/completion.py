@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from deploy.commands import clients
 from deploy.stack import STACK
 from deploy.terminal.output import examples
 from deploy.views.compatibility import MEANINGS
@@ -180,37 +181,62 @@ def principals(given: Mapping[str, Any], seconds: float) -> list[str]:
 @completer
 def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Subjects of the registry."""
-    from deploy.clients.connections import registry_client
-
-    options = (given["registry"], given["user"], given["properties"], given["client_config"])
-    with registry_client(*options, timeout=seconds) as client:
+    known = _chosen(given, "registry", "user", "properties", "insecure_http")
+    with clients.open_registry(**known, timeout=seconds) as client:
         return client.subjects()
 
 
 @completer
 def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors of the worker."""
-    from deploy.clients.connect import ConnectClient
+    with clients.open_worker(**_chosen(given, "connect", "properties", "insecure_http"), timeout=seconds) as client:
+        return sorted(client.connectors())
 
-    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
+
+@completer
+def subjects_for_rules(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Subjects of the registry, for a command about rules."""
+    known = _chosen(given, "registry", "insecure_http")
+    user = given["registry_user"]
+    with clients.open_registry(**known, user=user, properties=None, timeout=seconds) as client:
+        return client.subjects()
+
+
+@completer
+def connectors_for_rules(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Connectors of the worker, for a command about rules."""
+    known = _chosen(given, "connect", "insecure_http")
+    with clients.open_worker(**known, properties=None, timeout=seconds) as client:
         return sorted(client.connectors())
 
 
 @completer
 def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
     """Connectors that the worker can run, by the last part of their class."""
-    from deploy.clients.connect import ConnectClient
-
-    with ConnectClient(given["connect"], timeout_seconds=seconds) as client:
+    with clients.open_worker(**_chosen(given, "connect", "properties", "insecure_http"), timeout=seconds) as client:
         return sorted({str(item["class"]).rpartition(".")[2] for item in client.plugins(connectors_only=True)})
+
+
+def profiles() -> list[tuple[str, str]]:
+    """Profiles of this user, and the client files that they name."""
+    from deploy.clients.profiles import ProfileError, read_profiles
+
+    try:
+        found = read_profiles(os.environ).profiles
+    except ProfileError:
+        return []
+    return [(name, profile.client_config or profile.bootstrap or "") for name, profile in sorted(found.items())]
 
 
 def _admin(given: Mapping[str, Any], seconds: float) -> "Admin":
     from core_broker.client.admin import Admin
-    from deploy.clients.connections import client_settings
 
-    options = (given["bootstrap"], given["properties"], given["client_config"])
-    return Admin(client_settings(*options, timeout=seconds))
+    return Admin(clients.cluster_settings(**_chosen(given, "bootstrap", "properties"), timeout=seconds))
+
+
+def _chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The options of a half-typed command that say where something is, and those that all such commands have."""
+    return {name: given[name] for name in (*names, "profile", "client_config")}
 
 
 def services() -> list[tuple[str, str]]:

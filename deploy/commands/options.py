@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 from typing_extensions import override
 
-from deploy.commands import completion
+from deploy.commands import clients, completion
 from deploy.launcher.request import DATA_VARIABLE
-from deploy.stack import CONNECT, DEFAULT_BOOTSTRAP, REGISTRY
+from deploy.stack import DEFAULT_BOOTSTRAP, REGISTRY
 from deploy.terminal.output import failure
 
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
     from core_broker.client.settings import ClientSettings
     from deploy.clients.connect import ConnectClient
+    from deploy.commands.target import Target
     from schema_registry.client.registry_client import RegistryClient
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -62,8 +63,25 @@ class OptionGroup:
     """Base of the classes whose fields are options."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ConnectionOptions(OptionGroup):
     """What a command talks to."""
+
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            envvar="CAUDAL_PROFILE",
+            metavar="NAME",
+            help="Client file and addresses under this name; see  caudal profile.",
+            show_default=False,
+            autocompletion=completion.profiles,
+        ),
+    ] = None
+
+    def target(self) -> "Target":
+        """Where everything is that no option and no variable names; raises BadParameter."""
+        return clients.find_target(self.profile)
 
 
 class Commands(typer.Typer):
@@ -139,6 +157,14 @@ def _config_option(panel: str, *, help_: str, variable: str | None = None) -> An
     )
 
 
+def insecure_option(panel: str) -> Any:
+    """The option that lets credentials go unencrypted to other machines."""
+    text = "Send password or token over http to another machine, too, where anyone on the way can read it."
+    return typer.Option(
+        "--insecure-http", envvar="CAUDAL_INSECURE_HTTP", help=text, rich_help_panel=panel, show_default=False
+    )
+
+
 def timeout_option(panel: str) -> Any:
     """The option for the time that a connection may take."""
     text = f"How long the {panel.lower()} may take to answer."
@@ -150,7 +176,7 @@ class ClusterOptions(ConnectionOptions):
     """A Kafka cluster, and how to reach it."""
 
     bootstrap: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--bootstrap",
             "-b",
@@ -158,8 +184,9 @@ class ClusterOptions(ConnectionOptions):
             metavar="HOST:PORT",
             help="Address of the cluster; any Kafka-protocol cluster will do.",
             rich_help_panel="Cluster",
+            show_default=DEFAULT_BOOTSTRAP,
         ),
-    ] = DEFAULT_BOOTSTRAP
+    ] = None
     properties: Annotated[
         list[str] | None, _properties_option("Kafka's or librdkafka's", "security.protocol=SSL", "Cluster")
     ] = None
@@ -176,17 +203,26 @@ class ClusterOptions(ConnectionOptions):
     def settings(self) -> "ClientSettings":
         """Settings for a client of the cluster; raises ClientError if it refuses our TLS or login."""
         from core_broker.client.handshake import check_handshake
-        from deploy.clients.connections import client_settings
 
-        settings = client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
+        settings = self.unchecked_settings()
         check_handshake(settings)
         return settings
+
+    def unchecked_settings(self) -> "ClientSettings":
+        """The same, without asking the cluster."""
+        return clients.cluster_settings(
+            self.bootstrap,
+            profile=self.profile,
+            properties=self.properties,
+            client_config=self.client_config,
+            timeout=self.timeout,
+        )
 
     @contextmanager
     def guard(self, command: str, given: Mapping[str, Any]) -> Iterator[None]:
         """Run a command, such as `topic create`; if a right is missing, say which, and how it is granted."""
         from core_broker.client.errors import NotAllowed
-        from deploy.clients.connections import client_settings, principal_of
+        from deploy.clients.connections import principal_of
         from deploy.views.rights import missing_right
 
         try:
@@ -194,8 +230,7 @@ class ClusterOptions(ConnectionOptions):
         except NotAllowed as error:
             if (right := missing_right(command, error.code, given)) is None:
                 raise
-            settings = client_settings(self.bootstrap, self.properties, self.client_config, timeout=self.timeout)
-            principal = principal_of(settings)
+            principal = principal_of(self.unchecked_settings())
             failure(f"{principal or 'this user'} is not allowed to {right}", [right.how_to_grant(principal)])
             raise typer.Exit(1) from None
 
@@ -211,7 +246,7 @@ class RegistryOptions(ConnectionOptions):
     """A schema registry, and how to reach it."""
 
     registry: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--registry",
             "-r",
@@ -219,8 +254,9 @@ class RegistryOptions(ConnectionOptions):
             metavar="URL",
             help="Address of the registry; any with Confluent's API will do. Separate several addresses by commas.",
             rich_help_panel="Registry",
+            show_default=f"http://localhost:{REGISTRY.port}",
         ),
-    ] = f"http://localhost:{REGISTRY.port}"
+    ] = None
     user: Annotated[
         str | None,
         typer.Option(
@@ -228,7 +264,7 @@ class RegistryOptions(ConnectionOptions):
             "-u",
             envvar="CAUDAL_REGISTRY_USER",
             metavar="NAME:PASSWORD",
-            help="Credentials for the registry.",
+            help="Credentials for the registry, if they are not those of the client file.",
             show_default=False,
             rich_help_panel="Registry",
         ),
@@ -237,19 +273,27 @@ class RegistryOptions(ConnectionOptions):
         None
     )
     client_config: Annotated[
-        Path | None, _config_option("Registry", help_="Properties file with client properties.")
+        Path | None,
+        _config_option(
+            "Registry",
+            help_="Properties file of a Kafka client, whose login is used here, too; schema.registry.* wins in it.",
+            variable="CAUDAL_CLIENT_CONFIG",
+        ),
     ] = None
+    insecure_http: Annotated[bool, insecure_option("Registry")] = False
     timeout: Annotated[float, timeout_option("Registry")] = 10.0
 
     def client(self) -> "RegistryClient":
         """A client of the registry; raises BadParameter."""
-        from deploy.clients.connections import registry_client
-        from schema_registry.client.settings import InvalidSettings
-
-        try:
-            return registry_client(self.registry, self.user, self.properties, self.client_config, timeout=self.timeout)
-        except InvalidSettings as error:
-            raise typer.BadParameter(str(error)) from None
+        return clients.open_registry(
+            self.registry,
+            profile=self.profile,
+            user=self.user,
+            properties=self.properties,
+            client_config=self.client_config,
+            insecure_http=self.insecure_http,
+            timeout=self.timeout,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,22 +301,37 @@ class WorkerOptions(ConnectionOptions):
     """A Connect worker, and how to reach it."""
 
     connect: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--connect",
             envvar="CAUDAL_CONNECT",
             metavar="URL",
             help="Address of a worker; any with Kafka Connect's API will do.",
             rich_help_panel="Worker",
+            show_default=clients.DEFAULT_CONNECT,
         ),
-    ] = f"http://localhost:{CONNECT.port}"
+    ] = None
+    properties: Annotated[
+        list[str] | None, _properties_option("Kafka's or librdkafka's", "ssl.ca.location=ca.pem", "Worker")
+    ] = None
+    client_config: Annotated[
+        Path | None,
+        _config_option(
+            "Worker",
+            help_="Properties file of a Kafka client, whose login is used here, too.",
+            variable="CAUDAL_CLIENT_CONFIG",
+        ),
+    ] = None
+    insecure_http: Annotated[bool, insecure_option("Worker")] = False
     timeout: Annotated[float, timeout_option("Worker")] = 30.0
 
     def client(self) -> "ConnectClient":
         """A client of the worker; raises BadParameter."""
-        from deploy.clients.connect import ConnectClient
-
-        try:
-            return ConnectClient(self.connect, timeout_seconds=self.timeout)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--connect") from None
+        return clients.open_worker(
+            self.connect,
+            profile=self.profile,
+            properties=self.properties,
+            client_config=self.client_config,
+            insecure_http=self.insecure_http,
+            timeout=self.timeout,
+        )

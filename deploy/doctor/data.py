@@ -40,7 +40,7 @@ def cluster(context: Context) -> Iterator[Finding]:
 
 def registry(context: Context) -> Iterator[Finding]:
     """Does the registry find its schemas?"""
-    from deploy.clients.connections import registry_client
+    from deploy.clients.registry import registry_client
     from schema_registry.client.errors import ClientError
 
     endpoint = _endpoint(context, "registry")

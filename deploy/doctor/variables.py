@@ -6,6 +6,7 @@ from typing import Final
 
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import Problem, SettingsError
+from deploy.clients.profiles import FOLDER_VARIABLE, PROFILE_VARIABLE
 from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.launcher.request import DATA_VARIABLE
 from deploy.services import settings_type
@@ -18,6 +19,10 @@ _KNOWN: Final = (
     "CAUDAL_REGISTRY",
     "CAUDAL_REGISTRY_USER",
     "CAUDAL_CONNECT",
+    "CAUDAL_CLIENT_CONFIG",
+    PROFILE_VARIABLE,
+    FOLDER_VARIABLE,
+    "CAUDAL_INSECURE_HTTP",
     DATA_VARIABLE,
     "CAUDAL_COMPLETION_TIMEOUT",
 )

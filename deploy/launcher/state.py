@@ -60,6 +60,8 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
     spark: SparkState | None = None
     elsewhere: dict[str, str] = {}
     """Addresses of what runs elsewhere for this platform: `broker`, `registry`."""
+    client_config: str | None = None
+    """Properties file with which a client may use everything here; None where nobody has to log in."""
     controller_ports: dict[str, int] = {}
     """Of the brokers of a cluster, for the next start: they find each other by these ports."""
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Final
 
-from deploy.clients.connections import registry_client
+from deploy.clients.registry import registry_client
 from deploy.quickstart import screen
 from deploy.quickstart.addresses import EXAMPLES, path_word
 from deploy.quickstart.tour import StepFailed, Tour, ensure

@@ -178,6 +178,7 @@ def _show_platform(addresses: PlatformAddresses) -> None:
     )
     screen.section("In a notebook")
     screen.code(
+        f"export SPARK_CONNECT_AUTHENTICATE_TOKEN=$({addresses.caudal('spark token', 'spark')})",
         "from pyspark.sql import SparkSession",
         f'spark = SparkSession.builder.remote("sc://localhost:{addresses.spark_port}").getOrCreate()',
         'spark.table("orders").show()',

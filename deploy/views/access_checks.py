@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from core_broker.client.acls import Acl, Operation
+from core_broker.client.acls import Acl, Operation, ServiceAcl
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
 from core_broker.security.judgement import Judge, Judgement
@@ -30,7 +30,7 @@ class AccessCheck(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     resource: str
     allowed: bool
-    rule: Acl | None
+    rule: Acl | ServiceAcl | None
     reason: str
 
     @property

@@ -1,6 +1,6 @@
 """A client of the schema registry that caches immutable results, and others for a short time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
@@ -246,6 +246,20 @@ class RegistryClient:
     def delete_config(self, subject: str | None = None) -> dict[str, Any]:
         """Remove the config of a subject, which then inherits it; returns the config that was set."""
         return _decode(self._transport.send("DELETE", _config(subject), repeatable=False), dict[str, Any])
+
+    # --- access rules ---
+
+    def access_rules(self) -> list[dict[str, Any]]:
+        """The access rules of the registry, as its API has them."""
+        return self._get("/security/acls", list[dict[str, Any]], {})
+
+    def add_access_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        """Add access rules; those that exist stay."""
+        self._transport.send("POST", "/security/acls", body=rules)
+
+    def remove_access_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        """Remove access rules; those that do not exist are ignored."""
+        self._transport.send("DELETE", "/security/acls", body=rules)
 
     def _get(self, path: str, kind: type[T], query: Query) -> T:
         return _decode(self._transport.send("GET", path, query=query), kind)

@@ -31,6 +31,8 @@ class RegistryClientSettings:
     certificate_location: str | None = None
     key_location: str | None = None
     key_password: str | None = field(default=None, repr=False)
+    tls_context: ssl.SSLContext | None = field(default=None, repr=False)
+    """Used instead of the files, by programs that have one."""
     proxy: str | None = field(default=None, repr=False)
     timeout_ms: int = 10_000
     """Time-out of one attempt."""
@@ -63,6 +65,8 @@ class RegistryClientSettings:
 
     def tls(self) -> ssl.SSLContext:
         """The CAs to trust, and the client certificate."""
+        if self.tls_context is not None:
+            return self.tls_context
         path = self.ca_location
         is_directory = path is not None and Path(path).is_dir()
         try:
@@ -74,6 +78,12 @@ class RegistryClientSettings:
         except OSError as error:
             raise InvalidSettings(f"cannot read the certificates for the schema registry: {error}") from error
         return context
+
+
+def is_setting(key: str) -> bool:
+    """Whether a key, with or without its prefix, is one of the registry client's."""
+    name = key.removeprefix(PREFIX)
+    return name in _KEYS or name in _HEADERS or name in _CHOICES
 
 
 def _text(key: str, value: object) -> str:

@@ -57,6 +57,7 @@ class Shop:
         """What tells the examples where the platform is."""
         spark = self.platform.state.spark
         assert spark is not None
+        token = Path(spark.data_dir, "connect.token")
         return {
             **service_environment(),
             "BOOTSTRAP_SERVERS": self.platform.bootstrap,
@@ -68,7 +69,8 @@ class Shop:
             "CAUDAL_DATA": str(self.platform.data),
             "CAUDAL": f"{sys.executable} -m deploy.cli",
             "PYTHONPATH": str(REPOSITORY),
-            "SPARK_REMOTE": f"sc://127.0.0.1:{spark.connect_port}",
+            "SPARK_REMOTE": f"sc://localhost:{spark.connect_port}",
+            "SPARK_CONNECT_AUTHENTICATE_TOKEN": token.read_text().strip() if token.exists() else "",
         }
 
     def run(self, *command: str, more: Mapping[str, str] | None = None) -> str:

@@ -285,7 +285,7 @@ def test_offsets_over_rest_are_the_ends_of_the_topics(pipeline: Pipeline, connec
 
 def test_a_notebook_sees_the_tables_in_the_catalog_with_widened_types(pipeline: Pipeline) -> None:
     (tables, described, sums) = ask_spark(
-        pipeline.worker.notebook,
+        *pipeline.worker.notebook,
         "SHOW TABLES",
         "DESCRIBE orders",
         "SELECT count(*) AS rows, count(DISTINCT _partition, _offset) AS places, max(count) AS most FROM orders",

@@ -4,6 +4,7 @@ With KAFKA_JARS the broker is one of Apache Kafka, of which the same is asked.
 """
 
 import http.server
+import json
 import re
 import struct
 import threading
@@ -26,6 +27,12 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import UserScramCredentialAlteration as Alteration
 from joserfc.jwk import ECKey, RSAKey
 
+from core_broker.client import oauth
+from core_broker.client.admin import Admin
+from core_broker.client.errors import NotAllowed
+from core_broker.client.handshake import check_handshake
+from core_broker.client.java_properties import to_librdkafka
+from core_broker.client.settings import ClientSettings
 from core_broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -49,6 +56,7 @@ from tests.support.sasl_broker import (
     pure_token,
 )
 from tests.support.sasl_world import key_set, signed_token, signing_key
+from tests.support.scripted_http import ScriptedHttp
 from tests.support.secret_search import places_with_secrets
 from tests.support.wire import WireConnection, frame, sized
 
@@ -237,6 +245,28 @@ def test_keys_are_exchanged_while_the_broker_runs(tmp_path: Path, key_site: str)
         eventually(lambda: broker.log_text().count("keys of OAUTHBEARER read") > 1)
         eventually(lambda: accepted(broker.external, token(new, aud=None)))
         assert not accepted(broker.external, token(aud=None))
+
+
+def test_a_client_that_gets_its_own_tokens_logs_in_for_every_request(broker: SaslBroker) -> None:
+    answer = json.dumps({"access_token": token()()[0], "expires_in": 300}).encode()
+    with ScriptedHttp((200, answer), media_type="application/json") as provider:
+        properties = to_librdkafka(
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.token.endpoint.url": f"{provider.url}/token",
+                "sasl.oauthbearer.client.credentials.client.id": "tools",
+                "sasl.oauthbearer.client.credentials.client.secret": "hush",
+            }.items()
+        )
+        admin = Admin(ClientSettings(bootstrap_servers=broker.external, properties=properties))
+        assert TOPIC in admin.topic_names()  # by the library
+        assert "alice" in [user.name for user in admin.security.users()]  # by a connection of our own
+    oauth._kept.clear()
+    with ScriptedHttp((200, b'{"access_token": "forged"}')) as provider, pytest.raises(NotAllowed, match="token"):
+        wrong = {**properties, "sasl.oauthbearer.token.endpoint.url": provider.url}
+        check_handshake(ClientSettings(bootstrap_servers=broker.external, properties=wrong))
+    oauth._kept.clear()
 
 
 Send = Callable[[], object]

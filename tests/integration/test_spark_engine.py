@@ -24,6 +24,7 @@ from streams.errors import EngineError, EngineUnavailable, JavaMissing
 from streams.settings import SparkSettings
 from streams.spark.engine.class_archive import archive_file, make_archive
 from streams.spark.engine.client import Engine
+from streams.spark.engine.folder import EngineFolder
 from streams.spark.engine.messages import Answer, JobStatus
 from streams.spark.engine.wire import Channel
 from tests.support.command import Caudal
@@ -33,6 +34,7 @@ from tests.support.spark_engine import (
     end_engine,
     engine_settings,
     family_of,
+    is_alive,
     java_of,
     patiently,
     plugins_for_tests,
@@ -53,6 +55,31 @@ engine = Engine.connect(engine_settings(Path(sys.argv[1])))
 engine.run(sys.argv[2], "ticking", {"file": sys.argv[3]})
 print("runs", flush=True)
 sys.stdin.read()
+"""
+_SELECT: Final = """
+import sys
+from pyspark.sql import SparkSession
+print("selected", SparkSession.builder.remote(sys.argv[1]).getOrCreate().sql("SELECT 1").collect())
+"""
+_FOR_EACH_BATCH: Final = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+folder = sys.argv[2]
+def note(rows, number):
+    from pathlib import Path
+    Path(folder, f"batch-{number}").write_text(str(rows.count()))
+stream = spark.readStream.format("rate").option("rowsPerSecond", 100).load().writeStream.foreachBatch(note)
+query = stream.option("checkpointLocation", f"{folder}/checkpoint").trigger(processingTime="1 second").start()
+import time
+from pathlib import Path
+deadline = time.monotonic() + 180
+while len(list(Path(folder).glob("batch-*"))) < 3 and query.isActive and time.monotonic() < deadline:
+    time.sleep(0.2)
+if query.exception() is not None:
+    raise query.exception()
+query.stop()
+spark.stop()
 """
 _ATTACHED: Final = """
 import sys, time
@@ -184,15 +211,60 @@ def test_tables_and_what_is_in_them_are_listed(engine: Engine) -> None:
     assert described["location"] == listed["location"]
 
 
+@pytest.mark.parametrize("token", [None, "guessed"])
+def test_a_notebook_without_the_token_is_refused(engine: Engine, token: str | None) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", _SELECT, engine.info.connect_url or ""]
+    environment = {key: value for key, value in os.environ.items() if key != "SPARK_CONNECT_AUTHENTICATE_TOKEN"}
+    if token is not None:
+        environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
+    assert done.returncode != 0
+    assert "UNAUTHENTICATED" in done.stderr
+    assert "selected" not in done.stdout
+
+
+def test_a_notebook_runs_its_own_code_on_the_batches_of_a_stream(
+    engine: Engine, caudal: Caudal, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", _FOR_EACH_BATCH, engine.info.connect_url or "", str(tmp_path)]
+    environment = {**os.environ, "SPARK_CONNECT_AUTHENTICATE_TOKEN": caudal("spark", "token").stdout.strip()}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert sum(int(file.read_text()) for file in tmp_path.glob("batch-*")) > 0
+
+
+def test_the_token_is_on_no_command_line_and_in_no_log(engine: Engine, settings: SparkSettings, caudal: Caudal) -> None:
+    token = caudal("spark", "token").stdout.strip()
+    family = family_of(psutil.Process(engine.info.pid))
+    assert [process for process in family if is_alive(process) and token in " ".join(process.cmdline())] == []
+    shown = engine.call("sql", statement="SET -v", limit=10_000)
+    assert token not in str(shown)
+    holders = {
+        file.name for file in settings.data_dir.rglob("*") if file.is_file() and token.encode() in file.read_bytes()
+    }
+    assert holders == {"connect.token", "spark.properties"}
+    assert {(settings.data_dir / name).stat().st_mode & 0o777 for name in holders} == {0o600}
+
+
+def test_folder_and_socket_are_their_owners_alone(engine: Engine, settings: SparkSettings) -> None:
+    folder = EngineFolder(settings.data_dir)
+    assert folder.path.stat().st_mode & 0o077 == 0
+    assert folder.socket.stat().st_mode & 0o177 == 0
+
+
 def test_the_two_lines_of_the_readme_attach_a_notebook_that_sees_what_comes_after_its_first_look(
-    engine: Engine,
+    engine: Engine, caudal: Caudal
 ) -> None:
     url = engine.info.connect_url
     assert url is not None
     readme = (REPOSITORY / "streams" / "README.md").read_text()
     (lines,) = re.findall(r"```python\n(.*\n\n?.*\.remote\(.*\n)```", readme)
-    command = [sys.executable, "-W", "ignore", "-c", lines.replace("sc://127.0.0.1:15002", url) + _ATTACHED]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as notebook:
+    command = [sys.executable, "-W", "ignore", "-c", lines.replace("sc://localhost:15002", url) + _ATTACHED]
+    token = caudal("spark", "token").stdout.strip()
+    environment = {**os.environ, "SPARK_CONNECT_AUTHENTICATE_TOKEN": token}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as notebook:
         assert notebook.stdin is not None
         assert notebook.stdout is not None
         assert notebook.stdout.readline() == "1\n"

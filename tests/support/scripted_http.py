@@ -1,5 +1,6 @@
 """An HTTP server with scripted responses, which records its requests."""
 
+import ssl
 import threading
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,12 +19,18 @@ class Request(NamedTuple):
 class ScriptedHttp:
     """Answers with one (status, body) after the other, and with the last one from then on; None hangs up instead."""
 
-    def __init__(self, *answers: tuple[int, bytes] | None) -> None:
+    def __init__(
+        self, *answers: tuple[int, bytes] | None, tls: ssl.SSLContext | None = None, media_type: str = ""
+    ) -> None:
+        self.media_type = media_type
         self.requests: list[Request] = []
         self._answers = list(answers)
         handler = type("Handler", (_Handler,), {"script": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
+        self._scheme = "http" if tls is None else "https"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
@@ -36,7 +43,7 @@ class ScriptedHttp:
     @property
     def url(self) -> str:
         """Where the server is."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def targets(self) -> Sequence[str]:
@@ -61,6 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         status, content = answer
         self.send_response(status)
+        if self.script.media_type:
+            self.send_header("Content-Type", self.script.media_type)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

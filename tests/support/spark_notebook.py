@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any, Final
@@ -13,7 +14,7 @@ from tests.support.service import REPOSITORY
 _TIMEOUT_S: Final = 240.0
 
 
-def ask_spark(url: str, *statements: str) -> list[list[dict[str, Any]]]:
+def ask_spark(url: str, token: str, *statements: str) -> list[list[dict[str, Any]]]:
     """What each statement gives: rows by column name, values that JSON does not have as text."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.support.spark_notebook", url]
     answer = subprocess.run(
@@ -23,6 +24,7 @@ def ask_spark(url: str, *statements: str) -> list[list[dict[str, Any]]]:
         text=True,
         timeout=_TIMEOUT_S,
         cwd=REPOSITORY,
+        env={**os.environ, "SPARK_CONNECT_AUTHENTICATE_TOKEN": token},
         check=False,
     )
     assert answer.returncode == 0, answer.stderr[-4000:]

@@ -44,11 +44,11 @@ class SparkWorker(ConnectProcess):
         super().__init__(directory, bootstrap=bootstrap, group=group, settings={**own, **(settings or {})})
 
     @property
-    def notebook(self) -> str:
-        """Where notebooks connect."""
+    def notebook(self) -> tuple[str, str]:
+        """Where notebooks connect, and the token that they show."""
         with Engine.connect(SparkSettings.among(self.settings)) as engine:
             assert engine.info.connect_url is not None
-            return engine.info.connect_url
+            return engine.info.connect_url, (self.data / "connect.token").read_text().strip()
 
     def table(self, name: str) -> Path:
         """The folder of a table."""

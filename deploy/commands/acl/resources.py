@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from core_broker.client.acls import ResourceType
+from core_broker.client.acls import ResourceType, ServiceResource
 from deploy.commands import completion
 from deploy.commands.options import OptionGroup
-from deploy.views.acls import CLUSTER_NAME, Resource
+from deploy.views.acls import CLUSTER_NAME, WHOLE, Resource
 
 _PANEL = "Resource"
 
@@ -32,6 +32,25 @@ class ResourceOptions(OptionGroup):
     whole_cluster: Annotated[
         bool, typer.Option("--cluster", help="The cluster as a whole.", rich_help_panel=_PANEL)
     ] = False
+    subjects: Annotated[
+        list[str] | None,
+        _name_option("--subject", "A subject of the registry", autocompletion=completion.subjects_for_rules),
+    ] = None
+    whole_registry: Annotated[
+        bool,
+        typer.Option(
+            "--registry-wide", help="The registry as a whole: its defaults and its rules.", rich_help_panel=_PANEL
+        ),
+    ] = False
+    connectors: Annotated[
+        list[str] | None, _name_option("--connector", "A connector", autocompletion=completion.connectors_for_rules)
+    ] = None
+    whole_connect: Annotated[
+        bool,
+        typer.Option(
+            "--connect-wide", help="Connect as a whole: plugins, loggers and its rules.", rich_help_panel=_PANEL
+        ),
+    ] = False
     prefixed: Annotated[
         bool,
         typer.Option("--prefixed", help="The names are prefixes of what is meant.", rich_help_panel=_PANEL),
@@ -48,8 +67,16 @@ class ResourceOptions(OptionGroup):
             (ResourceType.TRANSACTIONAL_ID, self.transactional_ids),
             (ResourceType.DELEGATION_TOKEN, self.delegation_tokens),
             (ResourceType.USER, self.owners),
+            (ServiceResource.SUBJECT, self.subjects),
+            (ServiceResource.CONNECTOR, self.connectors),
         ):
             for name in names or ():
                 yield Resource(kind=kind, name=name, is_prefixed=self.prefixed)
         if self.whole_cluster:
             yield Resource(kind=ResourceType.CLUSTER, name=CLUSTER_NAME)
+        for is_meant, kind in (
+            (self.whole_registry, ServiceResource.REGISTRY),
+            (self.whole_connect, ServiceResource.CONNECT),
+        ):
+            if is_meant:
+                yield Resource(kind=kind, name=WHOLE[kind])

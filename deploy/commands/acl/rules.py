@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from core_broker.client.acls import Acl, AclFilter, Operation, Permission
+from core_broker.client.acls import Operation, Permission
 from deploy.commands import completion
 from deploy.commands.acl import check as check_command
+from deploy.commands.acl.places import Place, RulePlaces, ServiceOptions, place_of
 from deploy.commands.acl.resources import ResourceOptions
 from deploy.commands.options import ClusterOptions, Commands, OptionGroup, Output, OutputOption, YesOption
 from deploy.terminal.output import done, examples, note, print_json, table, waiting
 from deploy.views import acls as view
 from deploy.views.text import plural
-
-if TYPE_CHECKING:
-    from core_broker.client.admin import Admin
 
 app = Commands(no_args_is_help=True, help="Rules about who may do what: allow, deny, list, remove, check.")
 
@@ -86,6 +84,8 @@ class RuleOptions(OptionGroup):
         "caudal acl allow User:billing --consumer --topic orders --group billing",
         "caudal acl allow User:shop --producer --topic orders --transactional-id shop",
         "caudal acl allow User:operator alter,describe --cluster",
+        "caudal acl allow User:shop read,write --subject orders- --prefixed",
+        "caudal acl allow User:etl all --connector orders-to-sql",
     )
 )
 def allow(
@@ -95,19 +95,20 @@ def allow(
     *,
     resources: ResourceOptions,
     rule: RuleOptions,
+    services: ServiceOptions,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Allow someone to do something with topics, groups, transactional ids or the cluster."""
+    """Allow someone to do something with topics, groups, subjects, connectors or the cluster."""
     from deploy.views.access_checks import read_policy
 
     new = _rules(principal, operations, resources, rule, permission=Permission.ALLOW)
-    client = cluster.admin()
-    with waiting("asking the cluster"):
-        existing = client.security.acls(AclFilter())
-        guarded = view.newly_guarded(new, existing)
-        is_open = read_policy(client).allows_everyone if guarded else False
+    places = RulePlaces(cluster, services)
+    with waiting("asking for the rules"):
+        existing = places.read(_places(new))
+        guarded = view.newly_guarded([acl for acl in new if place_of(acl.resource_type) is Place.CLUSTER], existing)
+        is_open = read_policy(places.admin).allows_everyone if guarded else False
     if is_open is not False and not dry_run and not yes:
         lets = "this cluster lets everyone" if is_open else "perhaps this cluster lets everyone"
         typer.confirm(
@@ -116,7 +117,7 @@ def allow(
             abort=True,
             err=True,
         )
-    _add(client, new, existing, dry_run=dry_run, output=output)
+    _add(places, new, existing, dry_run=dry_run, output=output)
 
 
 @app.command(
@@ -132,21 +133,22 @@ def deny(
     *,
     resources: ResourceOptions,
     rule: RuleOptions,
+    services: ServiceOptions,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Deny something, whatever other rules allow."""
     new = _rules(principal, operations, resources, rule, permission=Permission.DENY)
-    client = cluster.admin()
-    with waiting("asking the cluster"):
-        existing = client.security.acls(AclFilter())
+    places = RulePlaces(cluster, services)
+    with waiting("asking for the rules"):
+        existing = places.read(_places(new))
     if not dry_run and not yes:
         listed = "; ".join(map(view.sentence, new))
         typer.confirm(
             f"{listed}. No other rule can allow it then, only super users still may. Go on?", abort=True, err=True
         )
-    _add(client, new, existing, dry_run=dry_run, output=output)
+    _add(places, new, existing, dry_run=dry_run, output=output)
 
 
 @app.command(
@@ -155,6 +157,9 @@ def deny(
         "caudal acl list",
         "caudal acl list User:alice",
         "caudal acl list --topic orders      rules of prefixes and of all topics, too",
+        "caudal acl list --subject orders-value --registry https://registry:8081",
+        "Those of the registry and of Connect are listed, too, if an option, a variable, a profile or a platform that "
+        "runs here says where they are.",
     ),
 )
 def list_(
@@ -162,15 +167,15 @@ def list_(
     principal: PrincipalFilterArgument = None,
     *,
     resources: ResourceOptions,
+    services: ServiceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List the rules, or those that apply to a topic, group or user."""
     wanted = _principal(principal) if principal else None
-    client = cluster.admin()
-    with waiting("asking the cluster"):
-        filters = [view.affecting(resource) for resource in resources.found()] or [AclFilter()]
-        found = [acl for filter_ in filters for acl in client.security.acls(filter_)]
-    found = [acl for acl in dict.fromkeys(found) if wanted in (None, acl.principal)]
+    places, about = RulePlaces(cluster, services), resources.found()
+    with waiting("asking for the rules"):
+        listed = places.affecting(about) if about else places.read_known()
+    found = [acl for acl in dict.fromkeys(listed) if wanted in (None, acl.principal)]
     if output is Output.JSON:
         print_json(found)
     elif found:
@@ -192,6 +197,7 @@ def remove(
     operations: OperationsArgument = None,
     *,
     resources: ResourceOptions,
+    services: ServiceOptions,
     permission: Annotated[
         Permission | None,
         typer.Option(
@@ -210,11 +216,11 @@ def remove(
     if principal is None and not named:
         raise typer.BadParameter("say which rules: a principal, or a resource such as --topic NAME")
     wanted = _principal(principal) if principal else None
-    client = cluster.admin()
-    with waiting("asking the cluster"):
+    places = RulePlaces(cluster, services)
+    with waiting("asking for the rules"):
         chosen = [
             acl
-            for acl in client.security.acls(AclFilter())
+            for acl in (places.read({place_of(item.kind) for item in named}) if named else places.read_known())
             if view.selects(
                 acl,
                 principal=wanted,
@@ -229,7 +235,7 @@ def remove(
             _print(chosen, to_stderr=True)
             typer.confirm(f"Remove {plural(len(chosen), 'rule')}?", abort=True, err=True)
         with waiting("removing"):
-            client.security.delete_acls(chosen)
+            places.remove(chosen)
     if output is Output.JSON:
         print_json(chosen)
     elif dry_run and chosen:
@@ -249,13 +255,13 @@ def _rules(
     rule: RuleOptions,
     *,
     permission: Permission,
-) -> list[Acl]:
+) -> list[view.AnyAcl]:
     who, about = _principal(principal), resources.found()
     if not about:
-        raise typer.BadParameter("say what it is about: --topic, --group, --transactional-id, --cluster ...")
+        raise typer.BadParameter("say what it is about: --topic, --group, --cluster, --subject, --connector ...")
     if not (operations or rule.producer or rule.consumer):
         raise typer.BadParameter("say which operations, such as read,write; or --producer or --consumer")
-    host, found = rule.host, list[Acl]()
+    host, found = rule.host, list[view.AnyAcl]()
     try:
         if operations:
             found += view.rules(who, _operations(operations), about, host=host, permission=permission)
@@ -282,10 +288,21 @@ def _operations(text: str) -> tuple[Operation, ...]:
         raise typer.BadParameter(str(error)) from None
 
 
-def _add(client: "Admin", new: Sequence[Acl], existing: Sequence[Acl], *, dry_run: bool, output: Output) -> None:
+def _places(acls: Sequence[view.AnyAcl]) -> set[Place]:
+    return {place_of(acl.resource_type) for acl in acls}
+
+
+def _add(
+    places: RulePlaces,
+    new: Sequence[view.AnyAcl],
+    existing: Sequence[view.AnyAcl],
+    *,
+    dry_run: bool,
+    output: Output,
+) -> None:
     if not dry_run:
         with waiting("changing rules"):
-            client.security.create_acls(new)
+            places.add(new)
     if output is Output.JSON:
         print_json(new)
         return
@@ -296,7 +313,7 @@ def _add(client: "Admin", new: Sequence[Acl], existing: Sequence[Acl], *, dry_ru
         note("nothing was changed (--dry-run)")
 
 
-def _print(found: Sequence[Acl], *, to_stderr: bool = False) -> None:
+def _print(found: Sequence[view.AnyAcl], *, to_stderr: bool = False) -> None:
     if to_stderr:
         for acl in found:
             note(escape(view.sentence(acl)))

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 app = Commands()
 
 STATUS_EPILOG = examples("caudal spark status", "caudal spark status -o json")
+TOKEN_EPILOG = examples(
+    "export SPARK_CONNECT_AUTHENTICATE_TOKEN=$(caudal spark token)     what Spark's clients look for",
+    "It stays the same when the engine is started again. Who has it can read and change all tables.",
+)
 STOP_EPILOG = examples(
     "caudal spark stop",
     "A connector that still needs it starts another one at once, with its own settings, and continues where it was.",
@@ -26,8 +30,9 @@ ENGINE_EPILOG = examples(
     "caudal spark engine --set spark.caudal.data.dir=/var/lib/caudal/spark --set spark.driver.memory=4g",
     "CAUDAL_SPARK_MASTER=spark://host:7077 caudal spark engine --config connect-distributed.properties",
     "A notebook attaches to it with",
+    "export SPARK_CONNECT_AUTHENTICATE_TOKEN=$(caudal spark token)",
     "from pyspark.sql import SparkSession",
-    'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()',
+    'spark = SparkSession.builder.remote("sc://localhost:15002").getOrCreate()',
     "All settings, with their meaning: streams/SETTINGS.md",
 )
 PREPARE_EPILOG = examples(
@@ -74,6 +79,22 @@ def status(options: EngineOptions, *, output: OutputOption = Output.TABLE) -> No
             for name, job in sorted(found["jobs"].items())
         ]
         table("", ["Job", "State", "Counters"], rows)
+
+
+@app.command(epilog=TOKEN_EPILOG)
+def token(options: EngineOptions) -> None:
+    """Print the token that notebooks have to show."""
+    from streams.spark.engine.folder import EngineFolder
+
+    file = EngineFolder(options.spark_settings().data_dir).token
+    try:
+        typer.echo(file.read_text(encoding="utf-8").strip())
+    except FileNotFoundError:
+        failure(f"there is no {file}: no engine has run there", ["start one:  `caudal spark engine`"])
+        raise typer.Exit(1) from None
+    except PermissionError:
+        failure(f"{file} belongs to another user")
+        raise typer.Exit(1) from None
 
 
 @app.command(epilog=STOP_EPILOG)

@@ -25,7 +25,9 @@ def _tables(given: Mapping[str, Any], _: float) -> list[str]:
     """Tables for the shell to offer if Spark runs; it is not started for this."""
     from streams.spark.engine.client import Engine
 
-    engine = Engine.running(EngineOptions(config=given["config"], settings=given["settings"]).spark_settings())
+    engine = Engine.running(
+        EngineOptions(config=given["config"], settings=given["settings"], profile=given["profile"]).spark_settings()
+    )
     if engine is None:
         return []
     with engine:
@@ -74,7 +76,8 @@ class EngineOptions(ConnectionOptions):
     def spark_settings(self) -> "SparkSettings":
         """The settings: --set, then variables (CAUDAL_SPARK_..., CONNECT_SPARK_...), then the file.
 
-        If they name no folder, they are those of the platform that runs here (`caudal up`), if one does.
+        If they name no folder, it is that of the profile in use, or they are those of the platform that runs here
+        (`caudal up`), if one does.
         """
         from deploy.launcher.request import data_folder
         from deploy.launcher.state import read
@@ -84,11 +87,16 @@ class EngineOptions(ConnectionOptions):
         given = SparkSettings.read(file=self.config, environment=os.environ, assignments=assignments)
         if given.is_set("spark.caudal.data.dir"):
             return given
-        platform = read(data_folder(os.environ))
-        if platform is None or platform.spark is None:
+        target = self.target()
+        platform = read(data_folder(os.environ)) if target.profile is None else None
+        if target.profile is not None and target.spark is not None:
+            usual = {"spark.caudal.data.dir": str(target.spark)}
+        elif platform is not None and platform.spark is not None:
+            usual = platform.spark.settings
+        else:
             return given
         chosen = {*given.set, *(f"spark.{name}" for name, _ in given.spark_properties)}
-        others = [f"{key}={value}" for key, value in platform.spark.settings.items() if key not in chosen]
+        others = [f"{key}={value}" for key, value in usual.items() if key not in chosen]
         return SparkSettings.read(file=self.config, environment=os.environ, assignments=[*others, *assignments])
 
     @contextmanager

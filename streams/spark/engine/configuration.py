@@ -9,6 +9,7 @@ from typing import Final
 from streams.settings import SparkSettings
 from streams.spark.engine.folder import EngineFolder
 
+CONNECT_TOKEN: Final = "spark.connect.authenticate.token"
 _CONNECT_PLUGIN: Final = "org.apache.spark.sql.connect.SparkConnectPlugin"
 _TASK_TRIES: Final = 4
 _LOOPBACK: Final = "127.0.0.1"
@@ -21,11 +22,13 @@ def spark_configuration(
     *,
     connect_port: int | None,
     cores: int,
+    connect_token: str = "",
     archive_options: Sequence[str] = (),
 ) -> dict[str, str]:
     """Every property that Spark is started with.
 
-    `connect_port` is that of Spark Connect, None for none; `archive_options` are Java's, for an archive of classes.
+    `connect_port` is that of Spark Connect, None for none, and `connect_token` its token; `archive_options` are Java's,
+    for an archive of classes.
     """
     given = settings.of_spark()
     hive = scratch_folder(folder) / "hive"
@@ -49,6 +52,8 @@ def spark_configuration(
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder.metastore};create=true",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # What plans show of options: Spark's own list of words lacks the logins of Kafka's clients.
+        "spark.sql.redaction.options.regex": r"(?i)url|secret|password|token|jaas|user\.info|\.key|\.pem",
         # Lets Delta tables that are read through Python skip files.
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
@@ -70,6 +75,7 @@ def spark_configuration(
         fixed["spark.plugins"] = ",".join(dict.fromkeys([*plugins, _CONNECT_PLUGIN]))
         fixed["spark.connect.grpc.binding.address"] = settings.spark_caudal_connect_host
         fixed["spark.connect.grpc.binding.port"] = str(connect_port)
+        fixed[CONNECT_TOKEN] = connect_token
     return {**ours, **given, **fixed}
 
 

@@ -3,12 +3,15 @@
 import fcntl
 import hashlib
 import os
+import secrets
+import stat
 import tempfile
 from pathlib import Path
 from typing import IO, Final, Self
 
 _SOCKET_PATH_BYTES_MAX: Final = 103
 """The longest path that a socket may have on every system (107 on Linux)."""
+_OTHERS_MAY_WRITE: Final = 0o022
 
 
 class EngineFolder:
@@ -22,12 +25,39 @@ class EngineFolder:
         self.output = path / "output.log"
         self.metastore = path / "metastore_db"
         self.state = path / "queries"
+        self.token = path / "connect.token"
         self._socket_note = path / "engine.socket-path"
 
     def create(self) -> Self:
-        """Create the folder, accessible to its owner only."""
+        """Create the folder, accessible to its owner only; of one that is there, others lose the right to write."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = self.path.stat()
+        if found.st_uid == os.getuid() and found.st_mode & _OTHERS_MAY_WRITE:
+            # They could replace the socket, and be sent the passwords of connectors.
+            self.path.chmod(found.st_mode & 0o7777 & ~_OTHERS_MAY_WRITE)
         return self
+
+    def keep_token(self, given: str | None) -> str:
+        """The token that notebooks have to show: the given one, or one that is made once; only the owner can read it.
+
+        Called only by the holder of the lock.
+        """
+        token = given or self._own_token() or secrets.token_urlsafe(32)
+        draft = self.token.with_suffix(".tmp")
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(f"{token}\n")
+        draft.replace(self.token)
+        return token
+
+    def _own_token(self) -> str:
+        """The token in the file; empty if there is none, or others could have read it."""
+        try:
+            found = self.token.lstat()
+            is_private = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+            return self.token.read_text(encoding="utf-8").strip() if is_private else ""
+        except FileNotFoundError:
+            return ""
 
     @property
     def socket(self) -> Path:

@@ -278,4 +278,7 @@ def _exit_after(seconds: float) -> Iterator[None]:
 
 
 def _url_host(host: str) -> str:
-    return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    # Spark's client shows its token without TLS to `localhost` alone, and to no address.
+    if host in ("0.0.0.0", "127.0.0.1", "::", "::1"):
+        return "localhost"
+    return f"[{host}]" if ":" in host else host

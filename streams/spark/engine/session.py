@@ -4,6 +4,7 @@ import contextlib
 import logging
 import logging.handlers
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -20,6 +21,7 @@ from streams.errors import EngineUnavailable
 from streams.settings import SparkSettings
 from streams.spark.engine.class_archive import archive_file, archive_options
 from streams.spark.engine.configuration import (
+    CONNECT_TOKEN,
     engine_environment,
     logging_properties,
     python_path,
@@ -42,6 +44,7 @@ PACKAGE_ROOT: Final = Path(streams.__file__).parents[1]
 _NOISY_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j")
 _OUTPUT_FILE_BYTES: Final = 5_000_000
 _OUTPUT_LINE_BYTES_MAX: Final = 10_000
+_TOKEN: Final = re.compile(r"(\btoken=)[^;\s]+")
 
 
 class Spark(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +60,14 @@ def start_spark(settings: SparkSettings, folder: EngineFolder) -> Spark:
     port = _free_port(settings)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     archive = archive_options(archive_file(os.environ))
-    configuration = spark_configuration(settings, folder, connect_port=port, cores=cores, archive_options=archive)
+    configuration = spark_configuration(
+        settings,
+        folder,
+        connect_port=port,
+        connect_token="" if port is None else folder.keep_token(settings.of_spark().get(CONNECT_TOKEN)),
+        cores=cores,
+        archive_options=archive,
+    )
     properties = folder.path / "spark.properties"
     _prepare_folder(folder, properties, configuration)
     _prepare_environment(settings, folder, properties)
@@ -125,7 +135,8 @@ def _log_output(reading: int, path: Path) -> None:
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=_OUTPUT_FILE_BYTES, backupCount=1, encoding="utf-8")
     with contextlib.closing(handler), os.fdopen(reading, "rb") as source:
         while line := source.readline(_OUTPUT_LINE_BYTES_MAX):
-            text = line.decode(errors="replace").rstrip("\n")
+            # Spark's worker for `foreachBatch` prints the address of a notebook's session, with the token in it.
+            text = _TOKEN.sub(r"\1...", line.decode(errors="replace").rstrip("\n"))
             handler.emit(logging.makeLogRecord({"msg": text, "levelno": logging.INFO}))
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -36,7 +37,19 @@ def open_channel(folder: EngineFolder) -> Channel | None:
     except (OSError, ValueError):
         peer.close()
         return None
+    if not _is_ours(peer):
+        peer.close()
+        reason = f"{folder.socket} belongs to another user: set spark.caudal.data.dir to a folder of your own"
+        raise EngineUnavailable(reason)
     return Channel(peer)
+
+
+def _is_ours(peer: socket.socket) -> bool:
+    """Whether the engine runs as this user: it is sent the passwords of connectors. Not known on every system."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    _, user, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return os.getuid() in (user, 0)
 
 
 def connect_or_start(settings: SparkSettings, on_progress: Callable[[str], None]) -> Channel:

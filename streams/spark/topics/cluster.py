@@ -15,7 +15,7 @@ class Cluster:
     """A Kafka cluster and how a client reaches it; `properties` are in librdkafka's names."""
 
     bootstrap_servers: str
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     isolation: str = READ_COMMITTED
 
     @property

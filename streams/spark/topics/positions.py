@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from core_broker.client.admin import Admin
 from core_broker.client.errors import NotFound, Retriable, Unreachable
+from core_broker.client.handshake import check_handshake
 from streams.errors import StreamsError, WrongOption
 from streams.spark.topics.cluster import READ_COMMITTED, Cluster
 from streams.spark.topics.offsets import EARLIEST, LATEST, offsets_by_topic
@@ -24,6 +25,8 @@ class Positions:
     """Finds where partitions begin and end. It opens a client, so it cannot move to another process."""
 
     def __init__(self, cluster: Cluster) -> None:
+        # A query whose login is refused fails at once, with the reason; the library would go on trying.
+        check_handshake(cluster.settings())
         self._admin = Admin(cluster.settings())
         self._reads_committed = cluster.isolation == READ_COMMITTED
 

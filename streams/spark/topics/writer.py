@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import DataType, StructType
 from typing_extensions import override
 
+from core_broker.client.handshake import check_handshake
 from streams.errors import StreamsError, WrongOption
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.column_producer import ANY_PARTITION, ColumnProducer
@@ -58,6 +59,7 @@ class _Sender:
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_columns(options, schema)
+        check_handshake(options.cluster.settings())  # on executors the library would go on trying
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

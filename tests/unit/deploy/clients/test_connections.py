@@ -4,7 +4,6 @@ import pytest
 
 from core_broker.service.settings import SettingsError
 from deploy.clients.connections import client_settings, principal_of
-from deploy.stack import DEFAULT_BOOTSTRAP
 
 FILE = """
 bootstrap.servers=kafka:9093
@@ -25,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_file_of_kafkas_tools_is_understood(file: Path) -> None:
-    settings = client_settings(DEFAULT_BOOTSTRAP, [], file, timeout=1)
+    settings = client_settings(None, [], file, timeout=1)
     assert settings.bootstrap_servers == "kafka:9093"
     assert settings.properties == {
         "log_level": "0",
@@ -45,16 +44,16 @@ def test_what_is_on_the_command_line_wins(file: Path) -> None:
 
 
 def test_the_principal_is_known_where_the_client_chooses_it() -> None:
-    assert principal_of(client_settings(DEFAULT_BOOTSTRAP, timeout=1)) == "User:ANONYMOUS"
-    assert principal_of(client_settings(DEFAULT_BOOTSTRAP, ["security.protocol=SSL"], timeout=1)) is None
+    assert principal_of(client_settings(None, timeout=1)) == "User:ANONYMOUS"
+    assert principal_of(client_settings(None, ["security.protocol=SSL"], timeout=1)) is None
 
 
 def test_secrets_are_not_repeated_when_a_property_is_refused(tmp_path: Path) -> None:
     for assignment in ("sasl.jaas.config=x.PlainLoginModule required username=hush;", "ssl.keystore.password=hush"):
         with pytest.raises(SettingsError) as raised:
-            client_settings(DEFAULT_BOOTSTRAP, [assignment], timeout=1)
+            client_settings(None, [assignment], timeout=1)
         assert "hush" not in str(raised.value.problems)
     with pytest.raises(SettingsError, match="--client-config"):
-        client_settings(DEFAULT_BOOTSTRAP, [], tmp_path / "missing", timeout=1)
+        client_settings(None, [], tmp_path / "missing", timeout=1)
     with pytest.raises(SettingsError, match="--property"):
-        client_settings(DEFAULT_BOOTSTRAP, ["nonsense"], timeout=1)
+        client_settings(None, ["nonsense"], timeout=1)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from deploy.cli import main
+from deploy.clients.profiles import Profile, changing_profiles
 from deploy.commands.completion import SCRIPTS, Shell
 
 
@@ -114,3 +115,15 @@ def test_bash_understands_its_script(tmp_path: Path) -> None:
 def test_other_shells_are_refused_with_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "tcsh"]) == 2
     assert "fish" in capsys.readouterr().err
+
+
+def test_profiles_are_offered_with_the_client_files_that_they_name(
+    offered: Offered, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CAUDAL_CONFIG_HOME", str(tmp_path))
+    with changing_profiles({"CAUDAL_CONFIG_HOME": str(tmp_path)}) as changes:
+        changes.profiles = {"shop": Profile(client_config="/shop.properties"), "stage": Profile(bootstrap="s:9092")}
+    assert offered("caudal topic list --profile s") == {"shop": "/shop.properties", "stage": "s:9092"}
+    assert list(offered("caudal profile use sh")) == ["shop"]
+    (tmp_path / "profiles.json").write_text("nonsense")
+    assert offered("caudal topic list --profile s") == {}

@@ -1,15 +1,22 @@
 import pytest
 
-from core_broker.client.acls import Acl, Operation, Permission, ResourceType
+from core_broker.client.acls import Operation, Permission, ResourceType, ServiceAcl, ServiceResource
+from core_broker.web_access.rules import WHOLE as SERVICE_WHOLE
+from core_broker.web_access.rules import ResourceType as ServiceResourceType
 from deploy.views.acls import (
     OPERATIONS,
+    WHOLE,
+    AnyAcl,
+    Kind,
     Resource,
+    affects,
     consumer_rules,
     lines,
     newly_guarded,
     parse_operations,
     parse_principal,
     producer_rules,
+    resource_of,
     rules,
     selects,
     sentence,
@@ -20,7 +27,9 @@ SHOP = Resource(kind=ResourceType.TOPIC, name="shop-", is_prefixed=True)
 BILLING = Resource(kind=ResourceType.GROUP, name="billing")
 
 
-def allowing(operation: Operation, *resources: Resource, principal: str = "User:alice", host: str = "*") -> list[Acl]:
+def allowing(
+    operation: Operation, *resources: Resource, principal: str = "User:alice", host: str = "*"
+) -> list[AnyAcl]:
     return rules(principal, [operation], resources, host=host, permission=Permission.ALLOW)
 
 
@@ -44,7 +53,7 @@ def test_operations_are_words_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("kind", OPERATIONS)
-def test_rules_that_no_broker_looks_up_are_refused(kind: ResourceType) -> None:
+def test_rules_that_are_never_looked_up_are_refused(kind: Kind) -> None:
     resource = Resource(kind=kind, name="x")
     for operation in list(Operation)[2:]:
         if operation is Operation.ALL or operation in OPERATIONS[kind]:
@@ -119,3 +128,34 @@ def test_rules_are_chosen_by_all_that_is_named() -> None:
     ):
         assert selects(acl, **{**nothing, name: right})  # type: ignore[arg-type] # the same
         assert not selects(acl, **{**nothing, name: wrong})  # type: ignore[arg-type] # the same
+
+
+SUBJECTS = Resource(kind=ServiceResource.SUBJECT, name="orders-", is_prefixed=True)
+
+
+def test_a_rule_of_the_registry_reads_like_any_other() -> None:
+    (rule,) = allowing(Operation.WRITE, SUBJECTS)
+    assert isinstance(rule, ServiceAcl)
+    assert sentence(rule) == "User:alice may write subjects orders-*"
+    whole = allowing(Operation.ALTER, Resource(kind=ServiceResource.REGISTRY, name="registry"))
+    assert sentence(whole[0]) == "User:alice may alter the whole registry"
+
+
+def test_rules_of_prefixes_and_of_all_names_apply_to_a_subject() -> None:
+    about = Resource(kind=ServiceResource.SUBJECT, name="orders-value")
+    named = [about, SUBJECTS, Resource(kind=ServiceResource.SUBJECT, name="*")]
+    others = [
+        Resource(kind=ServiceResource.SUBJECT, name="orders-"),
+        Resource(kind=ServiceResource.SUBJECT, name="orders-value-2", is_prefixed=True),
+        Resource(kind=ServiceResource.CONNECTOR, name="orders-value"),
+    ]
+    found = [acl for acl in allowing(Operation.READ, *named, *others) if isinstance(acl, ServiceAcl)]
+    assert [resource_of(acl) for acl in found if affects(acl, about)] == named
+    assert [resource_of(acl) for acl in found if affects(acl, SUBJECTS)] == [SUBJECTS]
+
+
+def test_the_words_for_resources_are_those_of_the_services() -> None:
+    assert [*ServiceResource] == [*ServiceResourceType]
+    assert {str(kind): name for kind, name in WHOLE.items()} == {
+        str(kind): name for kind, name in SERVICE_WHOLE.items()
+    }

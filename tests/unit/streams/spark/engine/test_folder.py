@@ -11,6 +11,29 @@ def test_the_folder_belongs_to_its_owner_alone(tmp_path: Path) -> None:
     assert folder.path.stat().st_mode & 0o777 == 0o700
 
 
+def test_others_lose_the_right_to_write_into_a_folder_that_is_there(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    EngineFolder(tmp_path).create()
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_token_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    token = EngineFolder(tmp_path).keep_token(None)
+    assert len(token) > 40
+    assert EngineFolder(tmp_path).keep_token(None) == token
+    assert EngineFolder(tmp_path).token.stat().st_mode & 0o777 == 0o600
+    assert EngineFolder(tmp_path).keep_token("given") == "given"
+    assert EngineFolder(tmp_path).token.read_text() == "given\n"
+
+
+def test_a_token_that_others_could_have_read_is_replaced(tmp_path: Path) -> None:
+    folder = EngineFolder(tmp_path)
+    token = folder.keep_token(None)
+    folder.token.chmod(0o644)
+    assert folder.keep_token(None) != token
+    assert folder.token.stat().st_mode & 0o777 == 0o600
+
+
 def test_one_process_at_a_time_has_the_lock(tmp_path: Path) -> None:
     folder = EngineFolder(tmp_path)
     assert not folder.is_locked()

@@ -131,3 +131,11 @@ def test_a_pattern_that_is_none_is_refused(text: str) -> None:
 def test_an_assignment_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(WrongOption, match="assign: must be JSON such as"):
         source_options({**SERVERS, "assign": text}, is_stream=True)
+
+
+@pytest.mark.parametrize("key", ["sasl.password", "kafka.sasl.jaas.config", "kafka.ssl.keystore.password"])
+def test_a_secret_is_not_repeated_when_its_option_is_refused(key: str) -> None:
+    with pytest.raises(WrongOption) as raised:
+        source_options({**ORDERS, key: "hush", "kafka.ssl.keystore.location": "/store.jks"}, is_stream=True)
+    assert "hush" not in str(raised.value)
+    assert key in str(raised.value)
