@@ -21,6 +21,14 @@ class RegistryError(Exception):
         return self.code // 100 if self.code >= 10_000 else self.code
 
 
+# --- 403 ---
+
+
+def forbidden(what: str) -> RegistryError:
+    """The caller has no right to do it; it is said in the same words whether the thing exists or not."""
+    return RegistryError(40301, what)
+
+
 # --- 404 ---
 
 

@@ -40,6 +40,25 @@ class RegistryMetrics:
         yield _counter("versions_deleted", "Versions deleted, by kind of delete.", "kind", deleted)
 
 
+class AccessMetrics:
+    """Counts what access rules refuse. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._denied: Counter[str] = Counter()
+
+    def count_denied(self, operation: str) -> None:
+        """Count a request that needs an operation its caller does not have."""
+        with self._lock:
+            self._denied[operation] += 1
+
+    def families(self) -> Iterable[Family]:
+        """The counters, for `/metrics`."""
+        with self._lock:
+            denied = dict(self._denied)
+        yield _counter("access_denied", "Requests refused by access rules, by operation.", "operation", denied)
+
+
 def _counter(name: str, description: str, label: str, counts: dict[str, int]) -> Family:
     samples: list[tuple[tuple[str, ...], float]] = [((value,), count) for value, count in counts.items()]
     return Family(

@@ -1,5 +1,9 @@
 """The settings of a schema registry, with Confluent's names where it has one."""
 
+from collections.abc import Iterable
+
+from typing_extensions import override
+
 from core_broker.service.settings import (
     BOOLEAN,
     INT,
@@ -9,13 +13,14 @@ from core_broker.service.settings import (
     STRING,
     Check,
     Kind,
+    Problem,
     at_least,
     between,
     one_of,
     optional,
     setting,
 )
-from core_broker.web_access.settings import RuleSettings
+from core_broker.web_access.settings import BASIC, RuleSettings
 
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 
@@ -49,6 +54,12 @@ class RegistrySettings(RuleSettings):
     listeners: tuple[str, ...] = setting(LIST, default=("http://:8081",))
     """Where HTTP is served: `http://host:port` or `https://host:port`, several separated by commas. An empty host
     means every address, port 0 any free port."""
+
+    registry_authfile: str | None = setting(optional(STRING), default=None)
+    """File of users and permissions in the format of Karapace (`registry_authfile`), read again when it changes. Its
+    users log in with authentication.method=BASIC, beside those of the cluster if there is one; its permissions count in
+    addition to the access rules. As in Karapace, a permission is for all names that begin with a match. A changed
+    password counts after authentication.cache.ttl.ms at the latest."""
 
     database_url: str = setting(STRING, default="sqlite:///caudal-registry.db", check=DATABASE_URL, sensitive=True)
     """Where schemas are kept, as an SQLAlchemy URL: `sqlite:///path/to/file` for one registry,
@@ -91,3 +102,16 @@ class RegistrySettings(RuleSettings):
     answer_cache_ttl_ms: int = setting(INT, default=10_000, check=at_least(0))
     """How long such a response is served from memory before the database is asked again: the time until this registry
     notices that another one deleted a schema permanently."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        """The users of a file need a way to log in."""
+        yield from super().problems()
+        if self.registry_authfile is not None and BASIC not in self.methods:
+            yield self._problem("registry.authfile", "its users log in with authentication.method=BASIC: set that, too")
+
+    @override
+    def _password_problem(self) -> str | None:
+        if self.registry_authfile is not None and not self.authentication_kafka_properties:
+            return None  # the users are those of the file alone
+        return super()._password_problem()

@@ -34,6 +34,7 @@ _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
 """Subject, version and schema not found. Any other 404 does not come from a registry."""
+_NOT_ALLOWED: Final = frozenset({401, 403})
 _RESPONSE_BYTES_MAX: Final = 16 * 1024 * 1024
 _REASON_LENGTH_MAX: Final = 300
 _WARNING_INTERVAL_S: Final = 30.0
@@ -169,7 +170,7 @@ class Registry:
                 try:
                     self._client = await asyncio.to_thread(self._make_client)
                 except OSError as error:
-                    raise _Unusable(f"confluent.ssl.truststore.location cannot be read: {error}") from error
+                    raise _Unusable(f"confluent.ssl.truststore/keystore.location cannot be read: {error}") from error
                 except ImportError as error:
                     raise _Unusable(f"{error}; install caudal[broker]") from error
             return self._client
@@ -182,6 +183,13 @@ class Registry:
         verify: ssl.SSLContext | bool = False
         if any(url.startswith("https://") for url in self._urls):
             verify = ssl.create_default_context(cafile=settings.confluent_ssl_truststore_location)
+            if settings.confluent_ssl_keystore_location is not None:
+                # Without a password OpenSSL would ask for it on the terminal.
+                password = settings.confluent_ssl_key_password or ""
+                verify.load_cert_chain(settings.confluent_ssl_keystore_location, password=lambda: password)
+        headers = {"Accept": _ACCEPT}
+        if settings.confluent_bearer_auth_token is not None:
+            headers["Authorization"] = f"Bearer {settings.confluent_bearer_auth_token}"
         auth = None
         if settings.confluent_basic_auth_credentials_source == "USER_INFO":
             user, _, password = (settings.confluent_basic_auth_user_info or "").partition(":")
@@ -189,7 +197,7 @@ class Registry:
         count = settings.confluent_schema_validator_connections_max
         return httpx2.AsyncClient(
             auth=auth,
-            headers={"Accept": _ACCEPT},
+            headers=headers,
             verify=verify,
             timeout=settings.confluent_schema_validator_request_timeout_ms / 1000,
             limits=httpx2.Limits(
@@ -227,6 +235,8 @@ def _decode_response(status: int, body: bytes, answer: type[T]) -> T | None:
             return msgspec.json.decode(body, type=answer)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _Unusable(f"HTTP {status} with an invalid body") from error
+    if status in _NOT_ALLOWED:
+        raise _Unusable(f"HTTP {status}: the broker needs a user of the registry who may READ the topic's subjects")
     raise _Unusable(f"HTTP {status}")
 
 

@@ -56,8 +56,14 @@ class SchemaGuardSettings(Settings):
     """Where the user and password for the registry are: in its address or in confluent.basic.auth.user.info."""
     confluent_basic_auth_user_info: str | None = setting(optional(PASSWORD), default=None, check=_USER_INFO)
     """User and password for the registry, as user:password."""
+    confluent_bearer_auth_token: str | None = setting(optional(PASSWORD), default=None)
+    """Token for the registry, instead of user and password."""
     confluent_ssl_truststore_location: str | None = setting(optional(STRING), default=None)
     """PEM file with the CA certificates for the registry. Not set: those of the system."""
+    confluent_ssl_keystore_location: str | None = setting(optional(STRING), default=None)
+    """PEM file with the broker's certificate and key, for a registry that asks for one."""
+    confluent_ssl_key_password: str | None = setting(optional(PASSWORD), default=None)
+    """Password of that key, if it is encrypted."""
     confluent_schema_validator_request_timeout_ms: int = setting(INT, default=3000, check=between(1, 60_000))
     """Time-out of one request to one address of the registry."""
     confluent_schema_validator_timeout_ms: int = setting(INT, default=10_000, check=between(1, 60_000))

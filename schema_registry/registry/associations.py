@@ -4,13 +4,16 @@ A strong association ties a subject to one topic: deleting it may delete the sub
 association is written, each in a transaction of its own; the checks run before that and, under lock, again after it.
 """
 
+import copy
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from core_broker.service.clock import Clock
+from core_broker.web_access.rules import Operation
 from schema_registry.errors import RegistryError, incompatible
 from schema_registry.models import SchemaBody, SchemaResponse
 from schema_registry.models_associations import (
@@ -21,6 +24,7 @@ from schema_registry.models_associations import (
     ResourceResponse,
 )
 from schema_registry.registry import deletes, scopes
+from schema_registry.registry.access import EVERYTHING, Access
 from schema_registry.registry.association_plan import Planned, check_subjects, plan, subject_of
 from schema_registry.registry.association_rules import (
     TOPIC,
@@ -32,6 +36,7 @@ from schema_registry.registry.association_rules import (
     not_found,
     too_many,
 )
+from schema_registry.registry.listings import page
 from schema_registry.registry.registry import Registry
 from schema_registry.registry.subject_names import SubjectName, context_name, is_storable, parse
 from schema_registry.store import associations as store
@@ -63,22 +68,34 @@ class Associations:
         self._schemas = schemas
         self._max_associations = max_associations
         self._on_subjects_removed = on_subjects_removed
+        self._access = EVERYTHING
+
+    def seen_by(self, access: Access) -> "Associations":
+        """The same associations, for a caller that may use some subjects."""
+        limited = copy.copy(self)
+        limited._access = access  # noqa: SLF001 - of the same class
+        limited._schemas = self._schemas.seen_by(access)  # noqa: SLF001 - of the same class
+        return limited
 
     # --- reading ---
 
     def of_subject(self, subject: str, wanted: Filter) -> list[Association]:
         """The associations of a subject."""
-        return self._find(lambda connection: store.of_subject(connection, *parse(subject).key, wanted), subject, wanted)
+        return self._find(
+            lambda connection, some: store.of_subject(connection, *parse(subject).key, some), subject, wanted
+        )
 
     def of_resource(self, resource_id: str, wanted: Filter) -> list[Association]:
         """The associations of a resource by its id."""
-        return self._find(lambda connection: store.of_resource(connection, resource_id, wanted), resource_id, wanted)
+        return self._find(
+            lambda connection, some: store.of_resource(connection, resource_id, some), resource_id, wanted
+        )
 
     def of_name(self, name: str, namespace: str | None, wanted: Filter) -> list[Association]:
         """The associations of resources by their name; `-` or None means every namespace."""
         one_namespace = None if namespace == ANY_NAMESPACE else namespace
         text = f"{namespace}/{name}"
-        return self._find(lambda connection: store.of_name(connection, name, one_namespace, wanted), text, wanted)
+        return self._find(lambda connection, some: store.of_name(connection, name, one_namespace, some), text, wanted)
 
     def latest_schema(self, subject: str) -> SchemaResponse | None:
         """The latest schema of an associated subject."""
@@ -104,6 +121,7 @@ class Associations:
         dry_run: bool = False,
     ) -> None:
         """Delete associations of a resource, with `cascade` also the subjects that belong to it alone."""
+        self._access.require_whole(Operation.DELETE)
         wanted = Filter(resource_type=resource_type or TOPIC, association_types=association_types)
         if not self.of_resource(resource_id, wanted):
             raise not_found(resource_id)
@@ -113,6 +131,7 @@ class Associations:
             if not found:
                 raise not_found(resource_id)
             for association in found:
+                self._access.require(Operation.DELETE if cascade else Operation.WRITE, subject_of(association))
                 scopes.refuse_read_only(connection, subject_of(association))
                 if association.is_frozen and not cascade:
                     raise frozen(association.association_type, subject_of(association).qualified)
@@ -127,13 +146,17 @@ class Associations:
             self._on_subjects_removed()
 
     def _find(
-        self, find: Callable[[Connection], list[StoredAssociation]], text: str, wanted: Filter
+        self, find: Callable[[Connection, Filter], list[StoredAssociation]], text: str, wanted: Filter
     ) -> list[Association]:
         """The result of a query; texts that no database can store match nothing."""
         if not all(map(is_storable, [text, wanted.resource_type or "", *wanted.association_types])):
             return []
         with self._database.read() as connection:
-            return [_to_model(association) for association in find(connection)]
+            found = find(connection, replace(wanted, offset=0, limit=-1) if self._access.is_limited else wanted)
+        if self._access.is_limited:
+            visible = (one for one in found if self._access.allows(Operation.DESCRIBE, subject_of(one)))
+            found = page(visible, offset=wanted.offset, limit=wanted.limit)
+        return [_to_model(association) for association in found]
 
     def _change(
         self, change: ResourceChange, *, context: str | None, dry_run: bool, create_only: bool
@@ -146,6 +169,8 @@ class Associations:
 
         def plan_changes(connection: Connection, *, are_registered: bool) -> list[Planned]:
             found = plan(connection, resource, changes, context=default_context, create_only=create_only)
+            for association in found:
+                self._access.require(Operation.WRITE, association.subject)
             check_subjects(connection, found, are_registered=are_registered)
             return found
 

@@ -5,14 +5,17 @@ which can be undone, comes before a permanent one.
 """
 
 import base64
+import copy
 from collections.abc import Callable, Mapping
 
 import msgspec
 from sqlalchemy import Connection
 
 from core_broker.service.clock import Clock
+from core_broker.web_access.rules import Operation
 from schema_registry.errors import RegistryError
 from schema_registry.models_deks import Dek, DekAlgorithm, DekCreation
+from schema_registry.registry.access import EVERYTHING, Access
 from schema_registry.registry.dek_rules import (
     already_exists,
     check_name,
@@ -57,19 +60,27 @@ class Deks:
         self._wrapping = KeyWrapping({LOCAL: LocalKms()} if drivers is None else drivers)
         self._max_keys = max_keys
         self._is_importing = is_importing
+        self._access = EVERYTHING
         self.keks = Keks(database, clock, wrapping=self._wrapping, max_keys=max_keys)
+
+    def seen_by(self, access: Access) -> "Deks":
+        """The same keys, for a caller that may use those of some subjects."""
+        limited = copy.copy(self)
+        limited._access = access  # noqa: SLF001 - of the same class
+        return limited
 
     def subjects(self, kek_name: str, *, deleted: bool = False) -> list[str]:
         """The sorted subjects whose DEKs this KEK wraps."""
         self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
-            return store.dek_subjects(connection, kek_name, with_deleted=deleted)
+            found = store.dek_subjects(connection, kek_name, with_deleted=deleted)
+        return [subject for subject in found if self._access.allows(Operation.READ, parse(subject))]
 
     def versions(
         self, kek_name: str, subject: str, *, algorithm: str | None = None, deleted: bool = False
     ) -> list[int]:
         """The versions of a subject's DEK, oldest first."""
-        wanted = self._parse_id(kek_name, subject, version=_LATEST, algorithm=algorithm)
+        wanted = self._parse_id(kek_name, subject, operation=Operation.READ, version=_LATEST, algorithm=algorithm)
         self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
             return [dek.id.version for dek in _versions(connection, wanted, with_deleted=deleted)]
@@ -84,7 +95,7 @@ class Deks:
         deleted: bool = False,
     ) -> Dek:
         """A DEK, also in plain form if its KEK is shared; `latest` and -1 mean the highest version."""
-        wanted = self._parse_id(kek_name, subject, version=version, algorithm=algorithm)
+        wanted = self._parse_id(kek_name, subject, operation=Operation.READ, version=version, algorithm=algorithm)
         kek = self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
             found = _find(connection, wanted, with_deleted=deleted)
@@ -95,7 +106,9 @@ class Deks:
 
         If the client sends no key material the registry creates the key itself, which needs a shared KEK.
         """
-        dek_id = self._parse_id(kek_name, body.subject, version=body.version, algorithm=body.algorithm)
+        dek_id = self._parse_id(
+            kek_name, body.subject, operation=Operation.WRITE, version=body.version, algorithm=body.algorithm
+        )
         check_text("encryptedKeyMaterial", body.encrypted_key_material)
         for _ in range(_ATTEMPTS):
             try:
@@ -117,7 +130,8 @@ class Deks:
         permanent: bool = False,
     ) -> None:
         """Delete one or all (None) versions of a subject's DEK: softly, or permanently if that was done before."""
-        wanted = self._parse_id(kek_name, subject, version=_LATEST if version is None else version, algorithm=algorithm)
+        asked = _LATEST if version is None else version
+        wanted = self._parse_id(kek_name, subject, operation=Operation.DELETE, version=asked, algorithm=algorithm)
 
         def work(connection: Connection) -> None:
             lock_kek(connection, kek_name)
@@ -136,7 +150,8 @@ class Deks:
         self, kek_name: str, subject: str, *, version: str | int | None = None, algorithm: str | None = None
     ) -> None:
         """Restore one or all (None) soft-deleted versions of a subject's DEK."""
-        wanted = self._parse_id(kek_name, subject, version=_LATEST if version is None else version, algorithm=algorithm)
+        asked = _LATEST if version is None else version
+        wanted = self._parse_id(kek_name, subject, operation=Operation.WRITE, version=asked, algorithm=algorithm)
 
         def work(connection: Connection) -> None:
             kek = lock_kek(connection, wanted.kek_name)
@@ -149,11 +164,20 @@ class Deks:
         self._database.write(work)
 
     def _parse_id(
-        self, kek_name: str, subject: str | None, *, version: str | int | None, algorithm: str | None
+        self,
+        kek_name: str,
+        subject: str | None,
+        *,
+        operation: Operation,
+        version: str | int | None,
+        algorithm: str | None,
     ) -> DekId:
+        """The key that a request is about. Raises 40301 unless the caller may do that to its subject."""
+        meant = self._follow_alias(check_subject(subject))
+        self._access.require_meant(operation, parse(subject or ""), parse(meant))
         return DekId(
             kek_name=check_name(kek_name),
-            subject=self._follow_alias(check_subject(subject)),
+            subject=meant,
             algorithm=parse_algorithm(algorithm),
             version=_FIRST if version is None else parse_version(version),
         )

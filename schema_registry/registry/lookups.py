@@ -5,6 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from core_broker.web_access.rules import Operation
 from schema_registry.errors import (
     RegistryError,
     invalid_version,
@@ -13,7 +14,8 @@ from schema_registry.errors import (
     version_not_found,
 )
 from schema_registry.models import Config, Metadata
-from schema_registry.registry import data_contracts
+from schema_registry.registry import data_contracts, references
+from schema_registry.registry.access import EVERYTHING, Access
 from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import contexts, schemas, subjects, versions
@@ -46,9 +48,11 @@ def find_version(connection: Connection, subject: SubjectName, number: int, *, d
     return found if found is not None and (deleted or not found.is_deleted) else None
 
 
-def get_version(connection: Connection, subject: SubjectName, number: int, *, deleted: bool) -> StoredVersion:
+def get_version(
+    connection: Connection, subject: SubjectName, number: int, *, deleted: bool, access: Access = EVERYTHING
+) -> StoredVersion:
     """A version of the subject, which is searched for in all contexts unless it names one. Raises 40401 or 40402."""
-    for possible in _possible_subjects(connection, subject):
+    for possible in _possible_subjects(connection, subject, access):
         found = find_version(connection, possible, number, deleted=deleted)
         if found is not None:
             return found
@@ -57,12 +61,17 @@ def get_version(connection: Connection, subject: SubjectName, number: int, *, de
     raise version_not_found(number)
 
 
-def _possible_subjects(connection: Connection, subject: SubjectName) -> Iterator[SubjectName]:
-    """The subjects that a name may mean: without a context it may be in any of them, the default one first."""
+def _possible_subjects(connection: Connection, subject: SubjectName, access: Access) -> Iterator[SubjectName]:
+    """The subjects that a name may mean: without a context it may be in any of them, the default one first.
+
+    Whether the caller may use the first one has been checked; others exist only if the caller may read them.
+    """
     yield subject
     if subject.is_in_default_context:
         for context in contexts.others(connection):
-            yield SubjectName(context, subject.name)
+            possible = SubjectName(context, subject.name)
+            if access.allows(Operation.READ, possible):
+                yield possible
 
 
 def find_candidate(
@@ -108,6 +117,7 @@ def look_up(
     config: Config,
     normalize: bool,
     deleted: bool,
+    access: Access = EVERYTHING,
 ) -> StoredVersion:
     """The version that has the draft, in all contexts if the subject names none. Raises 40401 or 40403."""
 
@@ -117,8 +127,9 @@ def look_up(
         candidate = reader.read(connection, possible, draft, normalize=normalize, is_new=False, strict=False)
         return find_candidate(connection, possible, candidate, deleted=deleted)
 
-    for possible in _possible_subjects(connection, subject):
+    for possible in _possible_subjects(connection, subject, access):
         try:
+            references.require_readable(access, possible, draft.references)
             found = find(possible, draft)
             if found is None and (latest := versions.latest(connection, *possible.key)) is not None:
                 # A registration would have added metadata and rules.
@@ -127,7 +138,7 @@ def look_up(
         except RegistryError:
             if possible == subject:
                 raise
-            continue  # the references do not exist in that context
+            continue  # the references do not exist in that context, or not for this caller
         if found is not None:
             return found
     if not subjects.exists(connection, *subject.key, deleted=deleted):
@@ -136,21 +147,23 @@ def look_up(
 
 
 def find_by_id(
-    connection: Connection, schema_id: int, subject: SubjectName | None
+    connection: Connection, schema_id: int, subject: SubjectName | None, access: Access = EVERYTHING
 ) -> tuple[StoredSchema, StoredVersion | None]:
     """The schema with an id and, if the subject has it, its version there. Raises 40403.
 
     Ids belong to a context. A subject without a context is searched for in all of them; if none has a schema with this
-    id under that subject, the id is looked up in the default context.
+    id under that subject, the id is looked up in the default context. The caller must be able to read that subject, or
+    one that uses the schema.
     """
     if not 0 <= schema_id <= _INT_MAX:
         raise schema_not_found(schema_id)
     if subject is not None and subject.name:
-        for possible in _possible_subjects(connection, subject):
+        for possible in _possible_subjects(connection, subject, access):
             used = versions.usages(connection, possible.context, schema_id, subject=possible.name)
             if used:
                 found = versions.get(connection, *possible.key, used[-1].version)
                 if found is not None:
+                    access.require_one([possible], lambda: schema_not_found(schema_id))
                     return found.schema, found
         if not subject.is_in_default_context:
             raise schema_not_found(schema_id)
@@ -158,18 +171,34 @@ def find_by_id(
     stored = schemas.by_id(connection, context, schema_id)
     if stored is None:
         raise schema_not_found(schema_id)
+    if access.is_limited:
+        access.require_one(_users(connection, context, schema_id), lambda: schema_not_found(schema_id))
     return stored, None
 
 
-def find_ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
-    """The contexts and ids of the schema with a guid. Raises 40403."""
+def find_ids_by_guid(connection: Connection, guid: str, access: Access = EVERYTHING) -> list[tuple[str, int]]:
+    """The contexts and ids of the schema with a guid, where the caller may read a subject with it. Raises 40403."""
+
+    def not_found() -> RegistryError:
+        return schema_not_found(guid if guid.isprintable() else None)
+
     try:
         found = schemas.ids_by_guid(connection, str(UUID(guid)))
     except ValueError:
         found = []
+    if access.is_limited:
+        users = {place: _users(connection, *place) for place in found}
+        found = [place for place in found if any(access.allows(Operation.READ, user) for user in users[place])]
+        access.require_one((user for place in found for user in users[place]), not_found)
     if not found:
-        raise schema_not_found(guid if guid.isprintable() else None)
+        raise not_found()
     return found
+
+
+def _users(connection: Connection, context: str, schema_id: int) -> list[SubjectName]:
+    """The subjects that have a schema, in deleted versions too: those are still read by their id."""
+    used = dict.fromkeys(usage.subject for usage in versions.usages(connection, context, schema_id))
+    return [SubjectName(context, subject) for subject in used]
 
 
 def find_latest_with_properties(

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from sqlalchemy import Connection
 
+from core_broker.web_access.rules import Operation
 from schema_registry.errors import RegistryError, invalid_schema
 from schema_registry.formats.schema import ResolvedReference
 from schema_registry.models import Reference
 from schema_registry.registry import subject_names
+from schema_registry.registry.access import Access
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import versions
 from schema_registry.store.schemas import StoredReference, StoredSchema
@@ -34,6 +36,13 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 def targets(subject: SubjectName, references: Sequence[Reference]) -> list[SubjectName]:
     """The subjects of references."""
     return [_parse_target(subject, reference.subject) for reference in references]
+
+
+def require_readable(access: Access, subject: SubjectName, references: Sequence[Reference]) -> None:
+    """Raise 40301 unless the caller may read the subjects of references."""
+    if access.is_limited:
+        for target in dict.fromkeys(targets(subject, references)):
+            access.require(Operation.READ, target)
 
 
 def resolve(
@@ -126,6 +135,18 @@ class _Walk:
         self.found[reference] = ResolvedReference(
             name=reference.name, subject=reference.subject, version=reference.version, text=schema.text
         )
+
+
+def require_stored_readable(connection: Connection, access: Access, schema: StoredSchema) -> None:
+    """Raise 40301 unless the caller may read what a schema refers to: a format may show the texts of all of it."""
+    if not access.is_limited or not schema.references:
+        return
+    access.forget_shown()
+    walk = _Walk(connection)
+    for reference in schema.references:
+        walk.follow(reference, walk.schema_of(reference))
+    for reference in walk.found:
+        access.require(Operation.READ, SubjectName(reference.context, reference.target))
 
 
 def as_given(references: Iterable[StoredReference]) -> list[Reference]:

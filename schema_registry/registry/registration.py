@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from core_broker.service.clock import Clock
+from core_broker.web_access.rules import Operation
 from schema_registry.errors import RegistryError, incompatible, invalid_schema, not_permitted
 from schema_registry.metrics import RegistryMetrics
 from schema_registry.models import Config, TagBody
 from schema_registry.registry import data_contracts, lookups, references, scopes, subject_names, tagging
+from schema_registry.registry.access import EVERYTHING, Access
 from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
 from schema_registry.registry.compatibility_check import CompatibilityCheck
 from schema_registry.registry.guid import to_json
@@ -77,12 +79,23 @@ class Registrar:
         self._default_level = default_level
         self._reject_empty_subject = reject_empty_subject
 
-    def register(self, subject: str, draft: Draft, *, normalize: bool, skip_compatibility: bool) -> StoredVersion:
+    def register(
+        self,
+        subject: str,
+        draft: Draft,
+        *,
+        normalize: bool,
+        skip_compatibility: bool,
+        access: Access = EVERYTHING,
+    ) -> StoredVersion:
         """Register a client's schema; returns the version that has it, an existing one or a new one."""
         check = CompatibilityCheck(self._reader)
         with self._count_refusals():
             with self._database.read() as connection:
-                name, config = self._writable_subject(connection, subject)
+                name, config = self._writable_subject(connection, subject, access)
+                references.require_readable(access, name, draft.references)
+                if draft.is_empty or draft.has_tag_changes:
+                    access.require(Operation.READ, name)  # the response has the text of the version before
                 if config.validate_rules is not False:
                     data_contracts.check_rules(draft.rule_set)
                 if draft.has_tag_changes:
@@ -101,13 +114,14 @@ class Registrar:
                 self._decide_early(connection, request, check)
             return self._write(request, check)
 
-    def tag(self, subject: str, number: int, body: TagBody) -> StoredVersion:
+    def tag(self, subject: str, number: int, body: TagBody, *, access: Access = EVERYTHING) -> StoredVersion:
         """Register one version of a subject again, with other tags, metadata or rules."""
         check = CompatibilityCheck(self._reader)
         with self._count_refusals():
             with self._database.read() as connection:
-                name, config = self._writable_subject(connection, subject)
-                found = lookups.get_version(connection, name, number, deleted=False)
+                name, config = self._writable_subject(connection, subject, access)
+                access.require(Operation.READ, name)
+                found = lookups.get_version(connection, name, number, deleted=False, access=access)
                 draft = tagging.edit_version(connection, self._reader, name, found, body)
                 request = Request(subject=name, draft=draft, config=config, is_edited=True)
                 self._decide_early(connection, request, check)
@@ -121,13 +135,14 @@ class Registrar:
             self._metrics.count_refused(error.code)
             raise
 
-    def _writable_subject(self, connection: Connection, subject: str) -> tuple[SubjectName, Config]:
-        """The subject to write to, with aliases followed, and its config."""
-        name = subject_names.parse_for_write(subject, reject_empty=self._reject_empty_subject)
+    def _writable_subject(self, connection: Connection, subject: str, access: Access) -> tuple[SubjectName, Config]:
+        """The subject to write to, with aliases followed, and its config. Raises 40301."""
+        asked = name = subject_names.parse_for_write(subject, reject_empty=self._reject_empty_subject)
         config = scopes.effective_config(connection, name, default_level=self._default_level)
         if config.alias:
             name = subject_names.parse_for_write(subject_names.parse_beside(name, config.alias).qualified)
             config = scopes.effective_config(connection, name, default_level=self._default_level)
+        access.require_meant(Operation.WRITE, asked, name)
         return name, config
 
     def _find_existing(self, connection: Connection, request: Request) -> StoredVersion | None:

@@ -1,10 +1,12 @@
 """The registry itself, as the routes call it."""
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Connection
 
 from core_broker.service.clock import Clock
+from core_broker.web_access.rules import Operation
 from schema_registry.errors import (
     RegistryError,
     context_not_empty,
@@ -27,7 +29,8 @@ from schema_registry.models import (
     SubjectVersion,
     TagBody,
 )
-from schema_registry.registry import answers, deletes, listings, lookups, scopes, subject_names
+from schema_registry.registry import answers, deletes, listings, lookups, references, scopes, subject_names
+from schema_registry.registry.access import EVERYTHING, Access
 from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.compatibility_check import CompatibilityCheck
 from schema_registry.registry.listings import SchemaFilter
@@ -37,9 +40,9 @@ from schema_registry.registry.scopes import TOP
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.settings import RegistrySettings
 from schema_registry.store import contexts, schemas, subjects, versions
-from schema_registry.store import references as reference_rows
 from schema_registry.store import scopes as scope_rows
 from schema_registry.store.database import Database
+from schema_registry.store.schemas import StoredSchema
 from schema_registry.store.subjects import DeletionFilter
 from schema_registry.store.versions import StoredVersion
 
@@ -64,6 +67,7 @@ class Registry:
         self._on_schemas_removed = on_schemas_removed
         self._database = database
         self._settings = settings
+        self._access = EVERYTHING
         limits = Limits(max_depth=settings.schema_max_depth, max_elements=settings.schema_max_elements)
         self._reader = CandidateReader(Parser(limits), schema_bytes_max=settings.schema_max_bytes)
         self._default_level = settings.schema_compatibility_level
@@ -76,6 +80,12 @@ class Registry:
             metrics=self.metrics,
         )
 
+    def seen_by(self, access: Access) -> "Registry":
+        """The same registry, which does what this caller may do and nothing else."""
+        limited = copy.copy(self)
+        limited._access = access  # noqa: SLF001 - of the same class
+        return limited
+
     # --- register, look up ---
 
     def register(
@@ -85,7 +95,9 @@ class Registry:
         compatibility check.
         """
         draft = self._reader.draft(body)
-        found = self._registrar.register(subject, draft, normalize=normalize, skip_compatibility=force)
+        found = self._registrar.register(
+            subject, draft, normalize=normalize, skip_compatibility=force, access=self._access
+        )
         if draft.id is not None:
             self._on_schemas_removed()  # an import may replace versions
         if style.strip():
@@ -102,6 +114,7 @@ class Registry:
         draft = self._reader.draft(body)
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
+            references.require_readable(self._access, name, draft.references)
             config = self._config(connection, name)
             found = lookups.look_up(
                 connection,
@@ -111,6 +124,7 @@ class Registry:
                 config=config,
                 normalize=normalize or bool(config.normalize),
                 deleted=deleted,
+                access=self._access,
             )
             return self._describe(connection, found, style)
 
@@ -144,9 +158,9 @@ class Registry:
         """The schema with an id, in the context of the subject if one is given."""
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject) if subject else None
-            schema, version = lookups.find_by_id(connection, schema_id, name)
+            schema, version = lookups.find_by_id(connection, schema_id, name, self._access)
             usage = version or versions.find_usage(connection, schema.context, schema.id)
-            text = answers.format_text(connection, self._reader, schema, style)
+            text = self._format(connection, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
             found_tags = answers.find_tags(connection, self._reader, schema, find_tags)
         if version is None:
@@ -159,20 +173,19 @@ class Registry:
     def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaResponse:
         """The schema with a guid."""
         with self._database.read() as connection:
-            ids = lookups.find_ids_by_guid(connection, guid)
+            ids = lookups.find_ids_by_guid(connection, guid, self._access)
             schema = schemas.by_id(connection, *next((item for item in ids if item[0] == contexts.DEFAULT), ids[0]))
             if schema is None:  # deleted between the two queries
                 raise schema_not_found(guid)
             usage = versions.find_usage(connection, schema.context, schema.id)
-            return answers.describe_schema(
-                schema, usage, text=answers.format_text(connection, self._reader, schema, style)
-            )
+            return answers.describe_schema(schema, usage, text=self._format(connection, schema, style))
 
     def ids_of_guid(self, guid: str) -> list[ContextId]:
         """The ids of a schema in all contexts."""
         with self._database.read() as connection:
             return [
-                ContextId(context=context, id=found) for context, found in lookups.find_ids_by_guid(connection, guid)
+                ContextId(context=context, id=found)
+                for context, found in lookups.find_ids_by_guid(connection, guid, self._access)
             ]
 
     def subjects_of_id(
@@ -188,7 +201,7 @@ class Registry:
         """The versions that have this schema."""
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject) if subject else None
-            used = listings.usages(connection, schema_id, name, deleted=deleted)
+            used = listings.usages(connection, schema_id, name, deleted=deleted, access=self._access)
         return listings.page(used, offset=offset, limit=limit)
 
     # --- lists ---
@@ -201,13 +214,15 @@ class Registry:
         if not 0 < limit <= self._settings.schema_search_max_limit:
             limit = self._settings.schema_search_default_limit
         with self._database.read() as connection:
-            return find(connection, prefix, wanted, offset=offset, limit=limit)
+            return find(connection, prefix, wanted, offset=offset, limit=limit, access=self._access)
 
     def subjects(self, *, prefix: str, deleted: bool, deleted_only: bool, offset: int, limit: int) -> list[str]:
         """The subjects whose names begin with a prefix."""
         which = DeletionFilter.of(deleted=deleted, deleted_only=deleted_only)
         with self._database.read() as connection:
-            return listings.subject_list(connection, prefix, which=which, offset=offset, limit=limit or -1)
+            return listings.subject_list(
+                connection, prefix, which=which, offset=offset, limit=limit or -1, access=self._access
+            )
 
     def versions(
         self, subject: str, *, deleted: bool, deleted_only: bool, deleted_as_negative: bool, offset: int, limit: int
@@ -226,7 +241,7 @@ class Registry:
     def contexts(self, *, prefix: str, offset: int, limit: int) -> list[str]:
         """The contexts whose names begin with a prefix."""
         with self._database.read() as connection:
-            return listings.context_list(connection, prefix, offset=offset, limit=limit or -1)
+            return listings.context_list(connection, prefix, offset=offset, limit=limit or -1, access=self._access)
 
     # --- versions of subjects ---
 
@@ -244,8 +259,8 @@ class Registry:
         number = lookups.parse_version(version)
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
-            found = lookups.get_version(connection, name, number, deleted=deleted)
-            text = answers.format_text(connection, self._reader, found.schema, style)
+            found = lookups.get_version(connection, name, number, deleted=deleted, access=self._access)
+            text = self._format(connection, found.schema, style)
             found_tags = answers.find_tags(connection, self._reader, found.schema, find_tags)
         answer = answers.describe_version(found, text=text, reference_style=reference_style)
         return answer.model_copy(update={"schema_tags": found_tags})
@@ -255,9 +270,11 @@ class Registry:
         number = lookups.parse_version(version)
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
-            found = lookups.get_version(connection, name, number, deleted=True)
+            found = lookups.get_version(connection, name, number, deleted=True, access=self._access)
             target = (found.context, found.subject, found.version)
-            return reference_rows.referrers(connection, *target, deleted=deleted, offset=offset, limit=limit or -1)
+            return listings.referrer_list(
+                connection, target, deleted=deleted, offset=offset, limit=limit or -1, access=self._access
+            )
 
     def latest_with_metadata(
         self, subject: str, properties: Mapping[str, str], *, style: str, deleted: bool
@@ -270,7 +287,7 @@ class Registry:
 
     def tag(self, subject: str, version: str, body: TagBody) -> SchemaResponse:
         """Write tags into a version and register the result as the next one."""
-        found = self._registrar.tag(subject, lookups.parse_version(version), body)
+        found = self._registrar.tag(subject, lookups.parse_version(version), body, access=self._access)
         return answers.describe_version(found).model_copy(update={"subject": None})
 
     # --- delete ---
@@ -279,7 +296,8 @@ class Registry:
         """Delete all versions of a subject: softly, or permanently if that was done before."""
 
         def work(connection: Connection) -> list[int]:
-            return deletes.delete_subject(connection, self._follow_alias(connection, subject), permanent=permanent)
+            name = self._follow_alias(connection, subject, Operation.DELETE)
+            return deletes.delete_subject(connection, name, permanent=permanent)
 
         deleted = self._database.write(work)
         self.metrics.count_deleted(versions=len(deleted), permanent=permanent)
@@ -291,9 +309,8 @@ class Registry:
         number = lookups.parse_version(version)
 
         def work(connection: Connection) -> int:
-            return deletes.delete_version(
-                connection, self._follow_alias(connection, subject), number, permanent=permanent
-            )
+            name = self._follow_alias(connection, subject, Operation.DELETE)
+            return deletes.delete_version(connection, name, number, permanent=permanent)
 
         deleted = self._database.write(work)
         self.metrics.count_deleted(versions=1, permanent=permanent)
@@ -363,8 +380,12 @@ class Registry:
         return self._database.write(lambda connection: scopes.delete_mode(connection, scope, recursive=recursive))
 
     def _describe(self, connection: Connection, found: StoredVersion, style: str) -> SchemaResponse:
-        text = answers.format_text(connection, self._reader, found.schema, style)
-        return answers.describe_version(found, text=text)
+        return answers.describe_version(found, text=self._format(connection, found.schema, style))
+
+    def _format(self, connection: Connection, schema: StoredSchema, style: str) -> str:
+        if style.strip():
+            references.require_stored_readable(connection, self._access, schema)
+        return answers.format_text(connection, self._reader, schema, style)
 
     def _scope(self, subject: str | None) -> SubjectName:
         return TOP if subject is None else subject_names.parse_for_write(subject, allow_global=True)
@@ -373,8 +394,13 @@ class Registry:
         if not self._settings.mode_mutability:
             raise not_permitted("Mode changes are not allowed")
 
-    def _follow_alias(self, connection: Connection, subject: str) -> SubjectName:
-        return scopes.follow_alias(connection, subject_names.parse(subject))
+    def _follow_alias(self, connection: Connection, subject: str, operation: Operation = Operation.READ) -> SubjectName:
+        """The subject that is meant; an alias gives no rights to it. Raises 40301."""
+        asked = subject_names.parse(subject)
+        name = scopes.follow_alias(connection, asked)
+        if asked.name or name != asked:  # a context alone stands for the schemas that the caller may see there
+            self._access.require_meant(operation, asked, name)
+        return name
 
     def _config(self, connection: Connection, subject: SubjectName) -> Config:
         return scopes.effective_config(connection, subject, default_level=self._default_level)
@@ -389,6 +415,7 @@ class Registry:
                 raise version_not_found(number)
         config = self._config(connection, subject)
         draft = self._reader.draft(body)
+        references.require_readable(self._access, subject, draft.references)
         if draft.is_empty:
             raise invalid_schema("Empty schema")
         candidate = self._reader.read(

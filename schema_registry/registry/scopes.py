@@ -32,7 +32,7 @@ from schema_registry.store.subjects import SubjectKey
 
 TOP = SubjectName(DEFAULT, "")
 """The scope of a config or mode that is set without a subject."""
-_GLOBAL_SCOPE: SubjectKey = (GLOBAL, "")
+GLOBAL_SCOPE: SubjectKey = (GLOBAL, "")
 _METADATA = ("default_metadata", "override_metadata")
 _RULES = ("default_rule_set", "override_rule_set")
 _TEXTS = ("alias", "alias_for_deks", "compatibility_group")
@@ -132,7 +132,7 @@ def parse_mode(text: str, subject: SubjectName) -> Mode:
         mode = Mode(text.strip().upper())
     except ValueError:
         raise invalid_mode() from None
-    if mode in (Mode.FORWARD, Mode.READONLY_OVERRIDE) and subject.key not in (TOP.key, _GLOBAL_SCOPE):
+    if mode in (Mode.FORWARD, Mode.READONLY_OVERRIDE) and subject.key not in (TOP.key, GLOBAL_SCOPE):
         raise not_permitted(f"{mode.capitalize()} mode only supported on global level")
     return mode
 
@@ -145,7 +145,7 @@ def refuse_read_only(connection: Connection, subject: SubjectName) -> None:
 
 def _chain(subject: SubjectName) -> list[SubjectKey]:
     """The scope of a subject and those that it inherits from, nearest first."""
-    return list(dict.fromkeys([subject.key, (subject.context, ""), _GLOBAL_SCOPE]))
+    return list(dict.fromkeys([subject.key, (subject.context, ""), GLOBAL_SCOPE]))
 
 
 def _config(values: Mapping[str, Any], default_level: str) -> Config:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.paths import Segment
 from schema_registry.models_associations import (
     Association,
@@ -21,6 +20,7 @@ from schema_registry.models_associations import (
 from schema_registry.registry import association_batches as batches
 from schema_registry.registry.association_rules import TOPIC, invalid
 from schema_registry.registry.associations import Associations
+from schema_registry.routes.guard import AccessDependency, GuardedRoute
 from schema_registry.routes.parameters import Limit, Offset
 from schema_registry.routes.responses import json_response, list_response
 from schema_registry.store.associations import Filter
@@ -59,7 +59,7 @@ Wanted = Annotated[Filter, Depends(_filter)]
 
 def router(associations: Associations) -> APIRouter:
     """Associations over HTTP."""
-    routes = APIRouter(tags=["associations"], route_class=BoundedRoute)
+    routes = APIRouter(tags=["associations"], route_class=GuardedRoute)
     _add_reads(routes, associations)
     _add_writes(routes, associations)
     _add_batches(routes, associations)
@@ -68,46 +68,56 @@ def router(associations: Associations) -> APIRouter:
 
 def _add_reads(routes: APIRouter, associations: Associations) -> None:
     @routes.get("/associations/subjects/{subject}", response_model=list[Association])
-    def of_subject(subject: Segment, wanted: Wanted) -> Response:
+    def of_subject(subject: Segment, wanted: Wanted, access: AccessDependency) -> Response:
         """The associations of a subject."""
-        return list_response(associations.of_subject(subject, wanted))
+        return list_response(associations.seen_by(access).of_subject(subject, wanted))
 
     @routes.get("/associations/resources/{namespace}/{name}", response_model=list[Association])
-    def of_name(namespace: Segment, name: Segment, wanted: Wanted) -> Response:
+    def of_name(namespace: Segment, name: Segment, wanted: Wanted, access: AccessDependency) -> Response:
         """The associations of a resource by its name; `-` stands for every namespace."""
-        return list_response(associations.of_name(name, namespace, wanted))
+        return list_response(associations.seen_by(access).of_name(name, namespace, wanted))
 
     @routes.get("/associations/resources/{resource_id}", response_model=list[Association])
-    def of_resource(resource_id: Segment, wanted: Wanted) -> Response:
+    def of_resource(resource_id: Segment, wanted: Wanted, access: AccessDependency) -> Response:
         """The associations of a resource by its id."""
-        return list_response(associations.of_resource(resource_id, wanted))
+        return list_response(associations.seen_by(access).of_resource(resource_id, wanted))
 
 
 def _add_writes(routes: APIRouter, associations: Associations) -> None:
     @routes.post("/associations", response_model=ResourceResponse)
-    def create(body: ResourceChange, *, context: Context = None, dryRun: bool = False) -> Response:
+    def create(
+        body: ResourceChange, access: AccessDependency, *, context: Context = None, dryRun: bool = False
+    ) -> Response:
         """Associate a resource with subjects."""
-        return json_response(associations.create(body, context=context, dry_run=dryRun))
+        return json_response(associations.seen_by(access).create(body, context=context, dry_run=dryRun))
 
     @routes.put("/associations", response_model=ResourceResponse)
-    def upsert(body: ResourceChange, *, context: Context = None, dryRun: bool = False) -> Response:
+    def upsert(
+        body: ResourceChange, access: AccessDependency, *, context: Context = None, dryRun: bool = False
+    ) -> Response:
         """Associate a resource with subjects, or change how it is associated."""
-        return json_response(associations.upsert(body, context=context, dry_run=dryRun))
+        return json_response(associations.seen_by(access).upsert(body, context=context, dry_run=dryRun))
 
     @routes.put("/associations/resources/{resource_id}", response_model=ResourceResponse)
     def upsert_by_id(
-        resource_id: Segment, body: ResourceChange, *, context: Context = None, dryRun: bool = False
+        resource_id: Segment,
+        body: ResourceChange,
+        access: AccessDependency,
+        *,
+        context: Context = None,
+        dryRun: bool = False,
     ) -> Response:
         """Associate a resource with subjects; a proxy can authorize the request by the resource in the path."""
         if body.resource_id not in (None, resource_id):
             reason = "Resource ID in the path parameter does not match the resource ID in the request body"
             raise invalid("resourceId", reason)
         change = body.model_copy(update={"resource_id": resource_id})
-        return json_response(associations.upsert(change, context=context, dry_run=dryRun))
+        return json_response(associations.seen_by(access).upsert(change, context=context, dry_run=dryRun))
 
     @routes.delete("/associations/resources/{resource_id}", status_code=_NO_CONTENT)
     def delete(
         resource_id: Segment,
+        access: AccessDependency,
         *,
         resourceType: str | None = None,
         types: Types = None,
@@ -115,7 +125,7 @@ def _add_writes(routes: APIRouter, associations: Associations) -> None:
         dryRun: bool = False,
     ) -> Response:
         """Delete associations of a resource, with `cascadeLifecycle` also the subjects that belong to it alone."""
-        associations.delete(
+        associations.seen_by(access).delete(
             resource_id,
             resource_type=resourceType,
             association_types=types or (),
@@ -127,11 +137,13 @@ def _add_writes(routes: APIRouter, associations: Associations) -> None:
 
 def _add_batches(routes: APIRouter, associations: Associations) -> None:
     @routes.post("/associations:batchGet", response_model=AssociationResults)
-    def batch_get(body: AssociationQueries, *, includeSchemas: bool = False) -> Response:
+    def batch_get(body: AssociationQueries, access: AccessDependency, *, includeSchemas: bool = False) -> Response:
         """The associations of several resources."""
-        return json_response(batches.get(associations, body, include_schemas=includeSchemas))
+        return json_response(batches.get(associations.seen_by(access), body, include_schemas=includeSchemas))
 
     @routes.post("/associations:batchMutate", response_model=AssociationResults)
-    def batch_mutate(body: AssociationBatch, *, context: Context = None, dryRun: bool = False) -> Response:
+    def batch_mutate(
+        body: AssociationBatch, access: AccessDependency, *, context: Context = None, dryRun: bool = False
+    ) -> Response:
         """Create, change and delete associations of several resources."""
-        return json_response(batches.mutate(associations, body, context=context, dry_run=dryRun))
+        return json_response(batches.mutate(associations.seen_by(access), body, context=context, dry_run=dryRun))

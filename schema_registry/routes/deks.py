@@ -4,11 +4,11 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
 
-from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.paths import Segment
 from schema_registry.models_deks import Dek, DekCreation, Kek, KekChange, KekCreation
 from schema_registry.registry.dek_rules import invalid
 from schema_registry.registry.deks import Deks
+from schema_registry.routes.guard import AccessDependency, GuardedRoute
 from schema_registry.routes.parameters import Flag, Limit, Offset
 from schema_registry.routes.responses import json_response, list_response
 
@@ -22,7 +22,7 @@ _NO_CONTENT = 204
 
 def router(deks: Deks) -> APIRouter:
     """The key registry over HTTP."""
-    routes = APIRouter(prefix="/dek-registry/v1/keks", tags=["keys"], route_class=BoundedRoute)
+    routes = APIRouter(prefix="/dek-registry/v1/keks", tags=["keys"], route_class=GuardedRoute)
     _add_kek_routes(routes, deks)
     _add_dek_reads(routes, deks)
     _add_dek_writes(routes, deks)
@@ -80,19 +80,24 @@ def _add_kek_routes(routes: APIRouter, deks: Deks) -> None:
 
 def _add_dek_reads(routes: APIRouter, deks: Deks) -> None:
     @routes.get("/{name}/deks", response_model=list[str])
-    def list_subjects(name: Segment, *, deleted: Flag = False, offset: Offset = 0, limit: Limit = -1) -> Response:
+    def list_subjects(
+        name: Segment, access: AccessDependency, *, deleted: Flag = False, offset: Offset = 0, limit: Limit = -1
+    ) -> Response:
         """The subjects whose keys this KEK wraps."""
-        return list_response(_page(deks.subjects(name, deleted=deleted), offset, limit))
+        return list_response(_page(deks.seen_by(access).subjects(name, deleted=deleted), offset, limit))
 
     @routes.get("/{name}/deks/{subject}", response_model=Dek)
-    def get_dek(name: Segment, subject: Segment, *, algorithm: Algorithm = None, deleted: Flag = False) -> Response:
+    def get_dek(
+        name: Segment, subject: Segment, access: AccessDependency, *, algorithm: Algorithm = None, deleted: Flag = False
+    ) -> Response:
         """The first version of a subject's data encryption key (DEK)."""
-        return json_response(deks.get(name, subject, algorithm=algorithm, deleted=deleted))
+        return json_response(deks.seen_by(access).get(name, subject, algorithm=algorithm, deleted=deleted))
 
     @routes.get("/{name}/deks/{subject}/versions", response_model=list[int])
     def list_versions(
         name: Segment,
         subject: Segment,
+        access: AccessDependency,
         *,
         algorithm: Algorithm = None,
         deleted: Flag = False,
@@ -100,59 +105,86 @@ def _add_dek_reads(routes: APIRouter, deks: Deks) -> None:
         limit: Limit = -1,
     ) -> Response:
         """The versions of a subject's DEK."""
-        versions = deks.versions(name, subject, algorithm=algorithm, deleted=deleted)
+        versions = deks.seen_by(access).versions(name, subject, algorithm=algorithm, deleted=deleted)
         return list_response(_page(versions, offset, limit))
 
     @routes.get("/{name}/deks/{subject}/versions/{version}", response_model=Dek)
     def get_dek_version(
-        name: Segment, subject: Segment, version: Segment, *, algorithm: Algorithm = None, deleted: Flag = False
+        name: Segment,
+        subject: Segment,
+        version: Segment,
+        access: AccessDependency,
+        *,
+        algorithm: Algorithm = None,
+        deleted: Flag = False,
     ) -> Response:
         """One version of a subject's DEK."""
-        return json_response(deks.get(name, subject, version=version, algorithm=algorithm, deleted=deleted))
+        return json_response(
+            deks.seen_by(access).get(name, subject, version=version, algorithm=algorithm, deleted=deleted)
+        )
 
 
 def _add_dek_writes(routes: APIRouter, deks: Deks) -> None:
     @routes.post("/{name}/deks", response_model=Dek)
-    def create_dek(name: Segment, body: DekCreation, *, rewrap: Flag = False) -> Response:
+    def create_dek(name: Segment, body: DekCreation, access: AccessDependency, *, rewrap: Flag = False) -> Response:
         """Create a DEK."""
-        return json_response(deks.create(name, body, rewrap=rewrap))
+        return json_response(deks.seen_by(access).create(name, body, rewrap=rewrap))
 
     @routes.post("/{name}/deks/{subject}", response_model=Dek)
-    def create_subjects_dek(name: Segment, subject: Segment, body: DekCreation, *, rewrap: Flag = False) -> Response:
+    def create_subjects_dek(
+        name: Segment, subject: Segment, body: DekCreation, access: AccessDependency, *, rewrap: Flag = False
+    ) -> Response:
         """Create a DEK; a proxy can authorize the request by the subject in the path."""
         # The body may repeat the subject of the path, with or without its context.
         if body.subject and body.subject != subject and not subject.endswith(f":{body.subject}"):
             raise invalid("subject")
-        return json_response(deks.create(name, body.model_copy(update={"subject": subject}), rewrap=rewrap))
+        return json_response(
+            deks.seen_by(access).create(name, body.model_copy(update={"subject": subject}), rewrap=rewrap)
+        )
 
     @routes.delete("/{name}/deks/{subject}", status_code=_NO_CONTENT)
     def delete_deks(
-        name: Segment, subject: Segment, *, algorithm: Algorithm = None, permanent: Flag = False
+        name: Segment,
+        subject: Segment,
+        access: AccessDependency,
+        *,
+        algorithm: Algorithm = None,
+        permanent: Flag = False,
     ) -> Response:
         """Delete all versions of a subject's DEK."""
-        deks.delete(name, subject, algorithm=algorithm, permanent=permanent)
+        deks.seen_by(access).delete(name, subject, algorithm=algorithm, permanent=permanent)
         return Response(status_code=_NO_CONTENT)
 
     @routes.post("/{name}/deks/{subject}/undelete", status_code=_NO_CONTENT)
-    def undelete_deks(name: Segment, subject: Segment, *, algorithm: Algorithm = None) -> Response:
+    def undelete_deks(
+        name: Segment, subject: Segment, access: AccessDependency, *, algorithm: Algorithm = None
+    ) -> Response:
         """Restore all soft-deleted versions of a subject's DEK."""
-        deks.undelete(name, subject, algorithm=algorithm)
+        deks.seen_by(access).undelete(name, subject, algorithm=algorithm)
         return Response(status_code=_NO_CONTENT)
 
 
 def _add_dek_version_writes(routes: APIRouter, deks: Deks) -> None:
     @routes.delete("/{name}/deks/{subject}/versions/{version}", status_code=_NO_CONTENT)
     def delete_dek(
-        name: Segment, subject: Segment, version: Segment, *, algorithm: Algorithm = None, permanent: Flag = False
+        name: Segment,
+        subject: Segment,
+        version: Segment,
+        access: AccessDependency,
+        *,
+        algorithm: Algorithm = None,
+        permanent: Flag = False,
     ) -> Response:
         """Delete one version of a subject's DEK."""
-        deks.delete(name, subject, version=version, algorithm=algorithm, permanent=permanent)
+        deks.seen_by(access).delete(name, subject, version=version, algorithm=algorithm, permanent=permanent)
         return Response(status_code=_NO_CONTENT)
 
     @routes.post("/{name}/deks/{subject}/versions/{version}/undelete", status_code=_NO_CONTENT)
-    def undelete_dek(name: Segment, subject: Segment, version: Segment, *, algorithm: Algorithm = None) -> Response:
+    def undelete_dek(
+        name: Segment, subject: Segment, version: Segment, access: AccessDependency, *, algorithm: Algorithm = None
+    ) -> Response:
         """Restore one soft-deleted version of a subject's DEK."""
-        deks.undelete(name, subject, version=version, algorithm=algorithm)
+        deks.seen_by(access).undelete(name, subject, version=version, algorithm=algorithm)
         return Response(status_code=_NO_CONTENT)
 
 

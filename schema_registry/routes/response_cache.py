@@ -3,6 +3,9 @@
 The schema behind an id never changes, and every consumer asks for it once: this is the registry's hot path. A schema
 can be deleted, though. The registry that deletes it clears its cache at once; other registries on the same database
 notice when their entries expire. A deleted schema may come back, so responses that say "deleted" are not cached.
+
+Where access rules are enforced, a response is kept with subjects of which each lets a caller see it. A caller who may
+read none of them is passed on to the router, which knows all subjects.
 """
 
 import time
@@ -13,6 +16,9 @@ import msgspec
 
 from core_broker.service.metrics import Family
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
+from core_broker.web_access.callers import caller_of
+from schema_registry.registry.access import AccessRules
+from schema_registry.routes.guard import SHOWN_THROUGH
 
 _HOT = (b"/schemas/ids/", b"/schemas/guids/", b"/contexts/")
 _DELETED = b'"deleted":true'
@@ -27,15 +33,23 @@ class CachedResponse(msgspec.Struct, frozen=True):
     headers: list[tuple[bytes, bytes]]
     body: bytes
     expires: float
+    shown_through: tuple[str, ...] = ()
 
 
 class ResponseCache:
     """Sends cached responses, and passes all other requests to the app behind it. Runs in the event loop only."""
 
     def __init__(
-        self, app: Application, *, max_bytes: int, ttl_seconds: float, now: Callable[[], float] = time.monotonic
+        self,
+        app: Application,
+        *,
+        max_bytes: int,
+        ttl_seconds: float,
+        rules: AccessRules | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
+        self._rules = rules if rules is not None and rules.is_enforced else None
         self._max_bytes = max_bytes
         self._ttl_seconds = ttl_seconds
         self._now = now
@@ -57,8 +71,9 @@ class ResponseCache:
                 etag = value
         key = (scope["raw_path"], scope["query_string"], accept)
         response = self._responses.get(key)
-        if response is None or response.expires < self._now():
-            await self._app(scope, receive, self._caching(key, send))
+        if response is None or response.expires < self._now() or not self._may_see(scope, response):
+            scope[SHOWN_THROUGH] = shown_through = list[str]()
+            await self._app(scope, receive, self._caching(key, send, shown_through))
             return
         self.hits += 1
         await _send_cached(response, etag, send)
@@ -78,7 +93,10 @@ class ResponseCache:
             samples=[((), self.hits)],
         )
 
-    def _caching(self, key: tuple[bytes, bytes, bytes], send: Send) -> Send:
+    def _may_see(self, scope: Scope, response: CachedResponse) -> bool:
+        return self._rules is None or self._rules.allows_reading(caller_of(scope), response.shown_through)
+
+    def _caching(self, key: tuple[bytes, bytes, bytes], send: Send, shown_through: list[str]) -> Send:
         """A `send` that caches the response if it cannot change, before it sends it on."""
         # A response that was computed before a delete must not enter the cache after it.
         generation = self._generation
@@ -89,17 +107,23 @@ class ResponseCache:
             if message["type"] == "http.response.start":
                 start = message
             elif start["status"] == 200 and not message.get("more_body") and generation == self._generation:
-                self._put(key, start["headers"], message.get("body", b""))
+                self._put(key, start["headers"], message.get("body", b""), tuple(shown_through))
             await send(message)
 
         return send_and_cache
 
-    def _put(self, key: tuple[bytes, bytes, bytes], headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-        if not _is_immutable(key) or _DELETED in body:
+    def _put(
+        self,
+        key: tuple[bytes, bytes, bytes],
+        headers: list[tuple[bytes, bytes]],
+        body: bytes,
+        shown_through: tuple[str, ...],
+    ) -> None:
+        if not _is_immutable(key) or _DELETED in body or (self._rules is not None and not shown_through):
             return
         if (replaced := self._responses.pop(key, None)) is not None:
             self._bytes -= _size(key, replaced)
-        response = CachedResponse(headers, body, self._now() + self._ttl_seconds)
+        response = CachedResponse(headers, body, self._now() + self._ttl_seconds, shown_through)
         self._responses[key] = response
         self._bytes += _size(key, response)
         while self._bytes > self._max_bytes:
@@ -115,7 +139,8 @@ def _is_immutable(key: tuple[bytes, bytes, bytes]) -> bool:
 
 
 def _size(key: tuple[bytes, bytes, bytes], response: CachedResponse) -> int:
-    return len(response.body) + sum(len(part) for part in key) + _ENTRY_BYTES
+    texts = sum(map(len, key)) + sum(map(len, response.shown_through))
+    return len(response.body) + texts + _ENTRY_BYTES
 
 
 async def _send_cached(response: CachedResponse, etag: bytes, send: Send) -> None:

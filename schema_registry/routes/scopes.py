@@ -2,16 +2,16 @@
 
 from fastapi import APIRouter, Response
 
-from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.paths import Segment
 from schema_registry.models import Config, ConfigUpdate, ModeBody
 from schema_registry.registry.registry import Registry
+from schema_registry.routes.guard import GuardedRoute
 from schema_registry.routes.responses import json_response
 
 
 def config_router(registry: Registry) -> APIRouter:
     """The routes of `/config`."""
-    routes = APIRouter(prefix="/config", tags=["config"], route_class=BoundedRoute)
+    routes = APIRouter(prefix="/config", tags=["config"], route_class=GuardedRoute)
 
     @routes.get("", response_model=Config)
     def global_config(*, defaultToGlobal: bool = False) -> Response:
@@ -48,7 +48,7 @@ def config_router(registry: Registry) -> APIRouter:
 
 def mode_router(registry: Registry) -> APIRouter:
     """The routes of `/mode`."""
-    routes = APIRouter(prefix="/mode", tags=["mode"], route_class=BoundedRoute)
+    routes = APIRouter(prefix="/mode", tags=["mode"], route_class=GuardedRoute)
 
     @routes.get("", response_model=ModeBody)
     def global_mode(*, defaultToGlobal: bool = False) -> Response:

@@ -4,9 +4,9 @@ from importlib.metadata import version as version_of
 
 from fastapi import APIRouter, Response
 
-from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.paths import Segment
 from schema_registry.registry.registry import Registry
+from schema_registry.routes.guard import AccessDependency, GuardedRoute
 from schema_registry.routes.parameters import Limit, Offset
 from schema_registry.routes.responses import JSON, list_response
 
@@ -16,7 +16,7 @@ _DEPLOYMENT = b'{"attributes":["deployment:self-managed"]}'
 
 def router(registry: Registry) -> APIRouter:
     """The routes of a registry's root and metadata."""
-    routes = APIRouter(tags=["server"], route_class=BoundedRoute)
+    routes = APIRouter(tags=["server"], route_class=GuardedRoute)
 
     @routes.get("/")
     @routes.post("/")
@@ -25,9 +25,11 @@ def router(registry: Registry) -> APIRouter:
         return Response(b"{}", media_type=JSON)
 
     @routes.get("/contexts", response_model=list[str])
-    def contexts(*, contextPrefix: str = "", offset: Offset = 0, limit: Limit = -1) -> Response:
+    def contexts(
+        access: AccessDependency, *, contextPrefix: str = "", offset: Offset = 0, limit: Limit = -1
+    ) -> Response:
         """The contexts that have schemas; `.` is the default one."""
-        return list_response(registry.contexts(prefix=contextPrefix, offset=offset, limit=limit))
+        return list_response(registry.seen_by(access).contexts(prefix=contextPrefix, offset=offset, limit=limit))
 
     @routes.delete("/contexts/{context}", status_code=204, response_class=Response)
     def delete_context(context: Segment) -> Response:

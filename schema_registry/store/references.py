@@ -17,6 +17,18 @@ def referrers(
     return [row.schema_id for row in connection.execute(page(found, offset=offset, limit=limit))]
 
 
+def referring_subjects(
+    connection: Connection, context: str, subject: str, version: int, *, deleted: bool
+) -> list[tuple[int, str, str]]:
+    """The schemas that reference a version, each with the contexts and subjects that have it."""
+    columns = (schema_references.c.schema_id, versions.c.context, versions.c.subject)
+    found = select(*columns).distinct().join(versions, _referring_version()).where(_target(context, subject))
+    if not deleted:
+        found = found.where(~versions.c.is_deleted)
+    found = found.where(schema_references.c.referenced_version == version).order_by(*columns)
+    return [(row.schema_id, row.context, row.subject) for row in connection.execute(found)]
+
+
 def first_referenced(
     connection: Connection, context: str, subject: str, *, version: int | None, deleted: bool
 ) -> int | None:

@@ -204,3 +204,20 @@ associations = Table(
 
 A transaction that adds an association, or deletes a subject's last version, must hold the lock of the subject's row.
 """
+
+access_rules = Table(
+    "access_rules",
+    metadata,
+    Column("rule_hash", String(64), primary_key=True),
+    Column("principal", Text, nullable=False),
+    Column("resource", Text, nullable=False),
+    Column("resource_type", String(16), nullable=False),
+    Column("pattern_type", String(16), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("operation", String(32), nullable=False),
+    Column("permission", String(8), nullable=False),
+)
+"""Who may do what. The hash is of all other columns: PostgreSQL's index entries have no room for them."""
+
+access_rules_state = Table("access_rules_state", metadata, Column("version", BigInteger, primary_key=True))
+"""One row with a number that every change of the access rules raises."""

@@ -1,6 +1,7 @@
 """Versions of subjects, with their schemas."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy.sql.base import ColumnCollection
@@ -53,25 +55,51 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 class Search:
     """The result of `search`: it is sorted and paged by keys alone, so that only the texts to return are read."""
 
-    def __init__(self, connection: Connection, keys: Select[Any], *, is_one_context: bool) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        keys: Select[Any],
+        *,
+        is_one_context: bool,
+        is_visible: Callable[[str, str], bool] | None = None,
+    ) -> None:
         self._connection = connection
         self._keys = keys
         self._is_one_context = is_one_context
+        self._is_visible = is_visible
 
     def where(self, condition: Callable[[ColumnElement[str], ColumnElement[str]], ColumnElement[bool]]) -> "Search":
         """Narrow the search to subjects that meet a condition."""
         columns = self._keys.selected_columns
         keys = self._keys.where(condition(columns.context, columns.subject))
-        return Search(self._connection, keys, is_one_context=self._is_one_context)
+        return Search(self._connection, keys, is_one_context=self._is_one_context, is_visible=self._is_visible)
+
+    def only(self, is_visible: Callable[[str, str], bool]) -> "Search":
+        """Narrow the search to the contexts and subjects that a function accepts."""
+        return Search(self._connection, self._keys, is_one_context=self._is_one_context, is_visible=is_visible)
 
     def part(self, *, offset: int, limit: int) -> list[StoredVersion]:
         """One page of the versions, sorted by qualified name and version."""
-        keys = page(self._sort(self._keys, self._keys.selected_columns), offset=offset, limit=limit)
-        return _fetch(self._connection, self._join(keys))
+        keys = self._sort(self._keys, self._keys.selected_columns)
+        if self._is_visible is None:
+            return _fetch(self._connection, self._join(page(keys, offset=offset, limit=limit)))
+        rows = self._connection.execute(keys)
+        visible = (tuple(row) for row in rows if self._is_visible(row.context, row.subject))
+        wanted = list(islice(visible, offset, None if limit < 0 else offset + limit))
+        return [
+            version
+            for batch in (wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH))
+            for version in _fetch(self._connection, self._join(keys.where(tuple_(*keys.selected_columns).in_(batch))))
+        ]
 
     def with_rules(self) -> list[StoredVersion]:
         """All versions that have rules."""
-        return _fetch(self._connection, self._join(self._keys).where(schemas.c.rule_set.is_not(None)))
+        found = _fetch(self._connection, self._join(self._keys).where(schemas.c.rule_set.is_not(None)))
+        return [
+            version
+            for version in found
+            if self._is_visible is None or self._is_visible(version.context, version.subject)
+        ]
 
     def _join(self, keys: Select[Any]) -> Select[Any]:
         found = keys.subquery("found")

@@ -1,5 +1,6 @@
 """The schema registry: requests per second and waits with few and many versions stored, start, memory."""
 
+import base64
 import json
 import os
 import random
@@ -10,9 +11,11 @@ from tests.benchmarks.http_load import Load, request, send_all
 from tests.benchmarks.measure import MB, Row, Sizes, Stopwatch, percentile
 from tests.support.memory import resident_bytes
 from tests.support.registry import RegistryProcess
+from tests.support.registry_access import ADMIN, ALICE, Administrator, GuardedRegistry, rule
 from tests.support.registry_fill import fill, schema_text, subject_name
 
 _CONNECTIONS = 16
+_RULES = 900
 _PEERS = "on 2 CPUs: Karapace 629, Confluent 6,088, Redpanda 7,708"
 
 
@@ -25,6 +28,8 @@ def registry(directory: Path, sizes: Sizes) -> Iterator[Row]:
         fill(f"sqlite:///{folder}/registry.db", subject_count=subjects, versions_each=stored // subjects)
         with RegistryProcess(folder) as process:
             yield from _measure(process, stored, subjects, sizes.registry_requests)
+        with GuardedRegistry(folder) as guarded:
+            yield from _measure_users(guarded, stored, sizes.registry_requests)
 
 
 def _measure(process: RegistryProcess, stored: int, subjects: int, count: int) -> Iterator[Row]:
@@ -53,6 +58,24 @@ def _measure(process: RegistryProcess, stored: int, subjects: int, count: int) -
         result=f"{resident_bytes(process.pid) / MB:.0f} MB",
         how="resident, after all of the above",
     )
+    _unpin(process.pid)
+
+
+def _measure_users(process: GuardedRegistry, stored: int, count: int) -> Iterator[Row]:
+    """The same hot path for a user with a password and one rule among many."""
+    chooser = random.Random(1)
+    admin = Administrator(process.url, ADMIN)
+    others = [rule("READ", f"other-{number}", who=f"User:user-{number}") for number in range(_RULES)]
+    admin.allow(rule("READ", "*"), *others)
+    admin.close()
+    _pin(process.pid)
+    hot = [chooser.randint(1, stored) for _ in range(1000)]
+    header = b"Authorization: Basic " + base64.b64encode(":".join(ALICE).encode()) + b"\r\n\r\n"
+    plain = [request("GET", f"/schemas/ids/{chooser.choice(hot)}") for _ in range(count)]
+    again = [one.removesuffix(b"\r\n") + header for one in plain]
+    send_all(process.url, again[:200], connections=_CONNECTIONS)
+    how = f"the same with a password and {_RULES + 1} access rules"
+    yield _row(process, f"get by id, {stored:,} versions, as a user", again, "", how)
     _unpin(process.pid)
 
 

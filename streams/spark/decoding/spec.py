@@ -1,7 +1,7 @@
 """Descriptions of decoders, small enough to be sent to the executors, where the decoders are opened."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -36,8 +36,8 @@ class DecoderSpec:
     format: Format
     is_key: bool = False
     """Whether it decodes keys, which have subjects and headers of their own."""
-    registry: tuple[tuple[str, str], ...] = ()
-    """Properties of the registry's client, in the names that Confluent's serializers use."""
+    registry: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Properties of the registry's client, in the names that Confluent's serializers use; a password may be one."""
     is_text_strict: bool = False
     """Whether bytes that are not UTF-8 make a record bad; otherwise they become U+FFFD, as in Connect."""
 

@@ -14,6 +14,7 @@ from schema_registry.registry.registry import Registry
 from schema_registry.routes import associations, schemas, subjects
 from schema_registry.routes.paths import RegistryPaths
 from schema_registry.settings import RegistrySettings
+from tests.support.registry_access import open_to_all
 from tests.support.registry_database import new_database
 
 RESOURCE = {"resourceName": "orders", "resourceNamespace": "lkc1", "resourceId": "id-1"}
@@ -26,6 +27,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
     clock = ManualClock(1_000)
     registry = Registry(database, RegistrySettings(), clock)
     app = create_app(title="associations", description="", error_type=RegistryError, collect=list)
+    open_to_all(app)
     app.include_router(schemas.router(registry))
     app.include_router(subjects.router(registry))
     app.include_router(associations.router(Associations(database, clock, schemas=registry)))

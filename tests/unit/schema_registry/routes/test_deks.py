@@ -12,6 +12,7 @@ from schema_registry.registry.deks import Deks
 from schema_registry.registry.kms import LOCAL, LocalKms
 from schema_registry.routes.deks import router
 from schema_registry.routes.paths import RegistryPaths
+from tests.support.registry_access import open_to_all
 from tests.support.registry_database import new_database
 
 KEKS = "/dek-registry/v1/keks"
@@ -23,6 +24,7 @@ DEK = {"subject": "orders-value", "encryptedKeyMaterial": "d3JhcHBlZA=="}
 def client(tmp_path: Path) -> Iterator[TestClient]:
     database = new_database(tmp_path)
     app = create_app(title="keys", description="", error_type=RegistryError, collect=list)
+    open_to_all(app)
     app.include_router(router(Deks(database, ManualClock(1_000), drivers={LOCAL: LocalKms("mysecret")})))
     with TestClient(RegistryPaths(app)) as client:
         yield client

@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
+from core_broker.protocol.principals import Principal
 from core_broker.service.clock import ManualClock
 from core_broker.service.web.asgi import Message, Receive, Scope, Send
+from core_broker.web_access.callers import Caller, set_caller
+from core_broker.web_access.rules import Operation, Permission, ResourceType, Rule, Rules
+from schema_registry.registry.access import AccessRules
+from schema_registry.routes.guard import SHOWN_THROUGH
 from schema_registry.routes.response_cache import ResponseCache
+from tests.support.registry_access import enforced_rules
 
 ID = "/schemas/ids/1"
 
@@ -15,7 +21,10 @@ ID = "/schemas/ids/1"
 class Backend:
     """Counts what reaches it, and answers with that number."""
 
-    def __init__(self, status: int = 200, size: int = 0, rest: bytes = b"") -> None:
+    def __init__(
+        self, status: int = 200, size: int = 0, rest: bytes = b"", shown_through: tuple[str, ...] = ()
+    ) -> None:
+        self.shown_through = shown_through
         self.calls = 0
         self.status = status
         self.rest = rest + b" " * size
@@ -25,11 +34,20 @@ class Backend:
         self.calls += 1
         if self.meanwhile:
             self.meanwhile()
+        if self.shown_through:
+            scope[SHOWN_THROUGH].extend(self.shown_through)
         await send({"type": "http.response.start", "status": self.status, "headers": [(b"etag", b'"g"')]})
         await send({"type": "http.response.body", "body": b"%d" % self.calls + self.rest})
 
 
-def ask(app: ResponseCache, target: str = ID, *, method: str = "GET", headers: dict[str, str] | None = None) -> Any:
+def ask(
+    app: ResponseCache,
+    target: str = ID,
+    *,
+    method: str = "GET",
+    headers: dict[str, str] | None = None,
+    caller: Caller | None = None,
+) -> Any:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -39,13 +57,15 @@ def ask(app: ResponseCache, target: str = ID, *, method: str = "GET", headers: d
         raise AssertionError("the body must not be read")
 
     path, _, query = target.partition("?")
-    scope = {
+    scope: Scope = {
         "type": "http",
         "method": method,
         "raw_path": path.encode(),
         "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in (headers or {}).items()],
     }
+    if caller is not None:
+        set_caller(scope, caller)
     asyncio.run(app(scope, receive, send))
     return sent[0]["status"], sent[1]["body"].strip()
 
@@ -137,3 +157,48 @@ def test_other_methods_pass_by() -> None:
     app = cache(Backend())
     ask(app)
     assert ask(app, method="DELETE") == (200, b"2")
+
+
+# --- with access rules ---
+
+ALICE = Caller(Principal("User", "alice"), "10.0.0.1")
+BOB = Caller(Principal("User", "bob"), "10.0.0.1")
+
+
+def guarding_cache(backend: Backend, **readers: str) -> tuple[ResponseCache, Rules]:
+    """A cache whose callers may each read one subject."""
+    rules = enforced_rules(
+        *(
+            Rule(
+                principal=f"User:{name}",
+                resource=subject,
+                resource_type=ResourceType.SUBJECT,
+                operation=Operation.READ,
+                permission=Permission.ALLOW,
+            )
+            for name, subject in readers.items()
+        )
+    )
+    return ResponseCache(backend, max_bytes=100_000, ttl_seconds=10, rules=AccessRules(rules)), rules
+
+
+def test_a_response_is_kept_for_everyone_who_may_read_one_of_its_subjects() -> None:
+    app, _ = guarding_cache(Backend(shown_through=("a", "b")), alice="a", bob="b")
+    assert [ask(app, caller=caller) for caller in (ALICE, BOB, ALICE)] == [(200, b"1")] * 3
+
+
+def test_others_are_passed_on_to_the_router() -> None:
+    app, _ = guarding_cache(Backend(shown_through=("a",)), alice="a", bob="b")
+    assert [ask(app, caller=caller) for caller in (ALICE, BOB)] == [(200, b"1"), (200, b"2")]
+
+
+def test_a_right_that_is_taken_away_is_missed_at_once() -> None:
+    app, rules = guarding_cache(Backend(shown_through=("a",)), alice="a")
+    ask(app, caller=ALICE)
+    rules.replace(())
+    assert ask(app, caller=ALICE) == (200, b"2")
+
+
+def test_a_response_without_subjects_is_not_kept() -> None:
+    app, _ = guarding_cache(Backend(), alice="a")
+    assert [ask(app, caller=ALICE) for _ in range(2)] == [(200, b"1"), (200, b"2")]

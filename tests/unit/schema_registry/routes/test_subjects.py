@@ -14,6 +14,7 @@ from schema_registry.errors import RegistryError
 from schema_registry.registry.registry import Registry
 from schema_registry.routes import subjects
 from schema_registry.settings import RegistrySettings
+from tests.support.registry_access import open_to_all
 from tests.support.registry_database import new_database
 
 TEXT = 'syntax = "proto3";\npackage shop;\n\nmessage Order {}\n'
@@ -23,6 +24,7 @@ TEXT = 'syntax = "proto3";\npackage shop;\n\nmessage Order {}\n'
 def client(tmp_path: Path) -> Iterator[TestClient]:
     database = new_database(tmp_path)
     app = create_app(title="subjects", description="", error_type=RegistryError, collect=list)
+    open_to_all(app)
     app.include_router(subjects.router(Registry(database, RegistrySettings(), ManualClock(1_000))))
     with TestClient(app) as client:
         yield client
