@@ -77,7 +77,7 @@ def host_of(scope: Scope) -> str:
     return str(client[0]) if client else ""
 
 
-def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> Caller:  # not on a worker thread
     return caller_of(request)
 
 

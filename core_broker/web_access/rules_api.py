@@ -14,7 +14,7 @@ from core_broker.security.acls import WILDCARD
 from core_broker.security.audit import AuditLog
 from core_broker.service.web.limits import BoundedRoute
 from core_broker.web_access.callers import Caller, CallerDependency
-from core_broker.web_access.errors import InvalidRule
+from core_broker.web_access.errors import Forbidden, InvalidRule
 from core_broker.web_access.rules import (
     WHOLE,
     Operation,
@@ -81,6 +81,11 @@ def router(
         if audit is not None and changed:
             audit.changed_over_http(caller.principal, caller.host, api, resources=list(map(str, changed)))
 
+    def require_change(caller: Caller, api: str) -> None:
+        if not rules.is_enforced:  # whoever can reach the port could make rules for the day on which they are
+            raise Forbidden("Access rules are not enforced here, so they cannot be changed: set authentication.method")
+        rules.require(caller, Operation.ALTER, whole, WHOLE[whole], api=api)
+
     @routes.get("/security/acls", operation_id="listAcls", response_model=list[RuleBody])
     def list_rules(caller: CallerDependency, wanted: Annotated[FilterBody, Query()]) -> list[RuleBody]:
         """The access rules that match the parameters."""
@@ -92,7 +97,7 @@ def router(
         caller: CallerDependency, bodies: Annotated[list[RuleBody], Field(max_length=_RULES_MAX)]
     ) -> Response:
         """Add access rules; those that exist stay as they are."""
-        rules.require(caller, Operation.ALTER, whole, WHOLE[whole], api="CreateAcls")
+        require_change(caller, "CreateAcls")
         added = [_rule(body, resource_types) for body in bodies]
         store.add(added)
         note(caller, "CreateAcls", added)
@@ -103,7 +108,7 @@ def router(
         caller: CallerDependency, bodies: Annotated[list[FilterBody], Field(max_length=_RULES_MAX)]
     ) -> list[RuleBody]:
         """Remove the access rules that match one of the filters; returns them."""
-        rules.require(caller, Operation.ALTER, whole, WHOLE[whole], api="DeleteAcls")
+        require_change(caller, "DeleteAcls")
         removed = _select(store.read(), bodies)
         store.remove(removed)
         note(caller, "DeleteAcls", removed)
