@@ -169,6 +169,7 @@ def test_an_http_client_at_the_wrong_door_is_shown_out(target: BrokerProcess) ->
 
 
 def test_a_corrupt_batch_is_answered_with_an_error_and_the_connection_goes_on(target: BrokerProcess) -> None:
+    """CVE-2026-35554: a client that reuses a buffer too early sends records whose checksum is wrong."""
     batch = build_batch([Record(-1, 1, b"k", b"v")])
     batch[-1] ^= 1
     with WireConnection(target.bootstrap) as connection:
@@ -182,6 +183,7 @@ def test_a_corrupt_batch_is_answered_with_an_error_and_the_connection_goes_on(ta
 
 
 def test_announced_but_unsent_frames_take_no_memory(target: BrokerProcess) -> None:
+    """CVE-2022-34917"""
     before = resident_bytes(target.pid)
     with ExitStack() as stack:
         for _ in range(300):

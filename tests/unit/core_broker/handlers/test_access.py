@@ -204,6 +204,7 @@ async def test_a_token_is_seen_with_a_right_on_it_or_on_its_owner(
 
 
 async def test_a_replica_is_a_node_of_the_cluster(world: HandlerWorld) -> None:
+    """CVE-2018-1288"""
     world.enforce((Operation.CLUSTER_ACTION, CLUSTER, CLUSTER_NAME))
     assert may_use_cluster(context(world, 1), Purpose.REPLICATE)
     world.enforce((Operation.ALTER, CLUSTER, CLUSTER_NAME))
@@ -274,6 +275,7 @@ async def test_a_right_that_is_taken_away_ends_a_fetch_session_at_its_next_reque
 
 
 async def test_whoever_claims_to_be_a_replica_takes_no_session_from_consumers(world: HandlerWorld) -> None:
+    """CVE-2018-1288"""
     await world.create("orders")
     world.enforce()
     wanted = fetch.FetchTopic(topic="orders", partitions=[fetch.FetchPartition(partition_max_bytes=100)])

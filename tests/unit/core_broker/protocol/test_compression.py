@@ -120,6 +120,7 @@ def test_a_gzip_bomb_stops_at_the_cap() -> None:
 
 
 def test_a_snappy_block_that_claims_gigabytes_is_refused_before_memory_is_taken() -> None:
+    """CVE-2023-34455"""
     claim = b"\xff\xff\xff\xff\x0f"
     with pytest.raises(CompressionError):
         decompress(Codec.SNAPPY, claim + b"\x00")

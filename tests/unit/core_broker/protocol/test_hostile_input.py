@@ -63,6 +63,7 @@ def test_mutated_responses_of_every_version_are_refused_or_read() -> None:
 
 @pytest.mark.parametrize("length", HUGE_LENGTHS)
 def test_a_huge_length_at_any_place_of_any_request_takes_no_memory(length: bytes) -> None:
+    """CVE-2022-34917, CVE-2026-111108"""
     with PeakMemory() as memory:
         for cls in REQUESTS:
             for version in range(cls.VERSIONS[0], cls.VERSIONS[1] + 1):
@@ -76,6 +77,7 @@ def test_a_huge_length_at_any_place_of_any_request_takes_no_memory(length: bytes
 
 
 def test_a_big_frame_of_tiny_elements_stays_within_bounds() -> None:
+    """CVE-2026-111108"""
     names = b"\x00\x00" * 500_000
     with PeakMemory() as memory:
         decode(MetadataRequest, 1, struct.pack(">i", 500_000) + names)
@@ -83,6 +85,7 @@ def test_a_big_frame_of_tiny_elements_stays_within_bounds() -> None:
 
 
 def test_a_big_frame_of_unknown_tags_is_stepped_over_without_being_kept() -> None:
+    """CVE-2026-111115"""
     tags = (uvarint(9) + b"\x00") * 500_000
     body = bytes(encode(MetadataRequest(), 12))[:-1] + uvarint(500_000) + tags
     with PeakMemory() as memory:
@@ -139,6 +142,7 @@ def test_mutated_batches_with_a_right_checksum_are_refused_or_read_within_bounds
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
 def test_a_decompression_bomb_is_refused_before_it_takes_the_memory(codec: Codec) -> None:
+    """The class of CVE-2023-34453 and CVE-2023-34454, for every codec."""
     bomb = build_batch([Record(-1, 0, None, bytes(200 << 20))], codec=codec)
     (header,) = parse_batches(bomb)
     with PeakMemory() as memory, pytest.raises(CorruptBatch, match="more than"):
