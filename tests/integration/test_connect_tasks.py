@@ -154,7 +154,7 @@ def test_an_exactly_once_source_that_was_replaced_can_write_no_more(
     new = world.start(name, config)
     world.wait_for(new, State.RUNNING)
     script.to_give = ["a", "b"]
-    eventually(lambda: old.state, lambda state: state is State.FAILED)
+    eventually(lambda: old.state, lambda state: state is State.RESTARTING)
     eventually(lambda: committed_values(broker, f"{name}-out"), lambda found: found == ["a", "b"])
     assert new.state is State.RUNNING
 
@@ -252,7 +252,7 @@ def test_a_sink_whose_place_another_run_took_says_so_and_leaves_the_other_in_the
     old = world.start(name, sink(name))
     eventually(lambda: script.values, lambda values: values == ["a"])
     new = world.start(name, sink(name))
-    eventually(lambda: old.state, lambda state: state is State.FAILED)
+    eventually(lambda: old.state, lambda state: state is State.RESTARTING)
     assert old.join(60)
     (member,) = admin.group(f"connect-{name}").members
     send(broker, f"{name}-in", ["b"])

@@ -454,14 +454,15 @@ def _start_task(
 def _restart_later(number: int, run: TaskRun, observed: Observed, now: float) -> RestartLater | None:
     """The restart of a task that was lost, or that reported a failure."""
     status, generation = observed.task_statuses.get(number), run.task.generation
-    has_failed = status is not None and (status.state, status.generation) == (State.FAILED, generation)
-    trace = status.trace if status is not None and has_failed else None
+    state, trace = None, None
+    if status is not None and status.generation == generation:
+        state, trace = status.state, status.trace
     ran_seconds = now - run.started_at
-    if run.lost is not None or (has_failed and FENCED in (trace or "")):
+    if run.lost is not None or (state is State.RESTARTING and FENCED in (trace or "")):
         losses = 0 if ran_seconds >= _LOSSES_RESET_SECONDS else run.losses
         delay = _LOSSES.delay(losses - 1) if losses else 0.0
         return RestartLater(number, now + delay, generation, run.lost or trace, run.failures, losses + 1)
-    if not has_failed or observed.traits is None:
+    if state is not State.FAILED or observed.traits is None:
         return None
     policy = observed.traits.restarts
     failures = 0 if ran_seconds >= policy.reset_seconds else run.failures

@@ -14,7 +14,7 @@ from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.traces import stack_trace
-from connect.runtime.models import State, Target, TaskPlan
+from connect.runtime.models import FENCED, State, Target, TaskPlan
 from connect.runtime.stopping import Stopped, Stopping
 from connect.runtime.tasks.engine_task import EngineAway, EngineWork
 from connect.runtime.tasks.exactly_once_source import ExactlyOnceSource, is_exactly_once
@@ -128,6 +128,9 @@ class RunningTask:
             if self._stopping.is_asked:
                 log.warning("the task failed while it stopped", extra=extra)
                 self._report(State.UNASSIGNED)
+            elif FENCED in trace:
+                log.warning("the task was replaced, or missed a response of the cluster: it starts again", extra=extra)
+                self._report(State.RESTARTING, trace)
             else:
                 log.error("the task failed", extra=extra)
                 self._report(State.FAILED, trace)

@@ -334,7 +334,7 @@ def test_a_task_that_was_lost_is_started_again_at_once_and_then_more_and_more_sl
 
 
 def test_a_task_whose_place_was_taken_over_counts_as_lost() -> None:
-    fenced = Status(state=State.FAILED, generation=12, trace=f"x: {FENCED}: no")
+    fenced = Status(state=State.RESTARTING, generation=12, trace=f"x: {FENCED}: no")
     observed = _observed(task_statuses={0: fenced}, traits=Traits())
     assert _plan(_desired(), observed) == [RestartLater(0, NOW, 12, fenced.trace, 0, 1)]
 
