@@ -163,6 +163,7 @@ def test_both_versions_of_tls(broker: TlsBroker, version: ssl.TLSVersion) -> Non
         assert answers(connection)
 
 
+@OURS_ALONE
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_session_is_resumed(broker: TlsBroker, version: ssl.TLSVersion) -> None:
     context = broker.client_context()
@@ -176,6 +177,7 @@ def test_where_certificates_are_asked_for_there_are_no_tickets(mutual: TlsBroker
     assert not is_resumed(mutual, context, session_of(mutual, context))
 
 
+@OURS_ALONE
 def test_no_session_is_resumed_once_the_stores_have_changed(tmp_path: Path) -> None:
     broker = TlsBroker(tmp_path)
     trust_store = {"listener.name.external.ssl.truststore.location": str(broker.trusted)}
@@ -189,6 +191,7 @@ def test_no_session_is_resumed_once_the_stores_have_changed(tmp_path: Path) -> N
         eventually(lambda: not is_resumed(broker, context, session))
 
 
+@OURS_ALONE
 def test_no_session_is_resumed_once_the_certificate_has_expired(mutual: TlsBroker) -> None:
     expires = dt.datetime.fromtimestamp(SystemClock().now_ms() / 1000 + 3, dt.UTC)
     context = mutual.client_context(mutual.authority.issue("CN=Billing,OU=Apps,O=Acme", expires=expires))

@@ -26,7 +26,7 @@ from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from core_broker.protocol.scram_client import Scram
 from core_broker.security.sasl.scram import BY_NAME, token_password
-from tests.support.kafka import KAFKA_JARS
+from tests.support.kafka import KAFKA_JARS, OURS_ALONE
 from tests.support.patience import eventually
 from tests.support.sasl_broker import SaslBroker
 from tests.support.secret_search import places_with_secrets
@@ -137,6 +137,7 @@ def test_a_wrong_password_a_token_as_user_and_a_user_as_token_are_refused(broker
         assert verdict.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
+@OURS_ALONE
 def test_no_secret_is_written_or_shown(broker: SaslBroker, admin: Client) -> None:
     """After the tests above; the token of this one is in use."""
     created = create(admin)
