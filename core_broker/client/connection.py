@@ -130,11 +130,11 @@ class Connection:
 
     def _authenticate(self) -> None:
         mechanism = mechanism_of(self._properties)
-        if not can_log_in(self._properties):
+        if not can_log_in(self._settings):
             where = f" without {ENDPOINT}" if mechanism == _TOKENS else ""
             text = f"this request supports the SASL mechanisms PLAIN, SCRAM and OAUTHBEARER, not {mechanism}{where}"
             raise Rejected(text)
-        token = fetch_token(self._properties) if mechanism == _TOKENS else ""
+        token = self._token() if mechanism == _TOKENS else ""
         self.choose_mechanism(mechanism)
         if token:
             self._show_token(token)
@@ -149,6 +149,10 @@ class Connection:
             scram.check_end(self._prove(scram.proof(self._prove(scram.first()))))
         except ScramError as error:
             raise NotAllowed(f"{self._name}: {error}") from error
+
+    def _token(self) -> str:
+        given = self._settings.token
+        return fetch_token(self._properties) if given is None else given()[0]
 
     def choose_mechanism(self, mechanism: str) -> None:
         """Begin a login; raises NotAllowed if the listener does not have the mechanism."""
@@ -189,7 +193,9 @@ def mechanism_of(properties: Mapping[str, str]) -> str:
     return properties.get("sasl.mechanism", properties.get("sasl.mechanisms", "GSSAPI")).upper()
 
 
-def can_log_in(properties: Mapping[str, str]) -> bool:
-    """Whether our own connections can log in with these properties; the library knows more mechanisms."""
+def can_log_in(settings: ClientSettings) -> bool:
+    """Whether our own connections can log in with these settings; the library knows more mechanisms."""
+    properties = {key.lower(): value for key, value in settings.properties.items()}
     mechanism = mechanism_of(properties)
-    return mechanism in SUPPORTED_MECHANISMS or (mechanism == _TOKENS and gets_tokens(properties))
+    has_token = settings.token is not None or gets_tokens(properties)
+    return mechanism in SUPPORTED_MECHANISMS or (mechanism == _TOKENS and has_token)

@@ -39,7 +39,7 @@ def _shake_hands(settings: ClientSettings, host: str, port: int) -> None:
     properties = {key.lower(): value for key, value in settings.properties.items()}
     protocol = properties.get("security.protocol", "plaintext").upper()
     logs_in = protocol.startswith("SASL")
-    has_login = can_log_in(properties)
+    has_login = can_log_in(settings)
     name = f"{host}:{port}"
     try:
         with Connection(settings, host, port, authenticates=has_login) as connection:

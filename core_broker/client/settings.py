@@ -1,8 +1,8 @@
 """How a client reaches a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 Configuration = Mapping[str, str | int | float | bool]
 
@@ -25,14 +25,18 @@ class ClientSettings:
     """How long one call may take before the cluster counts as unreachable."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """They may hold passwords."""
+    token: Callable[[], tuple[str, float]] | None = field(default=None, repr=False)
+    """Gives a token for the mechanism OAUTHBEARER, and when it expires, in seconds since 1970. It is called from any
+    thread, whenever a new token is needed. With it a client of the library takes a second to be made."""
 
     @property
     def timeout_seconds(self) -> float:
         """The time-out in the library's unit."""
         return self.timeout_ms / 1000
 
-    def configuration(self, defaults: Configuration | None = None) -> dict[str, str | int | float | bool]:
+    def configuration(self, defaults: Configuration | None = None) -> dict[str, Any]:
         """The library's configuration: the caller's defaults, overridden by the user's properties."""
+        token = self.token
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "client.id": self.client_id,
@@ -40,4 +44,5 @@ class ClientSettings:
             "socket.timeout.ms": max(_REQUEST_TIMEOUT_MS_MIN, min(self.timeout_ms, _REQUEST_TIMEOUT_MS_MAX)),
             **(defaults or {}),
             **self.properties,
+            **({} if token is None else {"oauth_cb": lambda _: token()}),
         }
