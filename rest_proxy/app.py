@@ -10,7 +10,6 @@ from pathlib import Path
 import uvloop
 from fastapi import APIRouter
 
-from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
 from core_broker.client.reachability import Reachability
 from core_broker.service import lifecycle
@@ -24,19 +23,16 @@ from core_broker.service.web.server import endpoints, serving
 from core_broker.web_access.documented import add_access
 from core_broker.web_access.login import Login, login_of
 from core_broker.web_access.middleware import with_login
-from rest_proxy.admin.cluster import KafkaCluster, fail_if_unreachable
+from rest_proxy.callers.clients import Clients, Shared
+from rest_proxy.callers.pool import ClientPool
 from rest_proxy.consume.instances.instances import Instances
-from rest_proxy.consume.readers import Readers
+from rest_proxy.consume.readers import ReaderPool
 from rest_proxy.consume.streams import Streams
 from rest_proxy.errors import ProxyError
-from rest_proxy.formats import rules
-from rest_proxy.formats.decoding import Decoder
-from rest_proxy.formats.encoding import Encoders
-from rest_proxy.formats.formats import Format
+from rest_proxy.formats.codecs import Codecs
+from rest_proxy.identity import Identity
 from rest_proxy.metrics import ProxyMetrics
-from rest_proxy.produce.producers import Producers
-from rest_proxy.produce.v2.sender import V2RecordSender
-from rest_proxy.produce.v3.sender import V3RecordSender
+from rest_proxy.produce.async_producer import InFlight
 from rest_proxy.produce.v3.stream import RecordStreams
 from rest_proxy.routes import document
 from rest_proxy.routes.backlog import Backlog
@@ -50,7 +46,6 @@ from rest_proxy.routes.v2 import reads as v2_reads
 from rest_proxy.routes.v2 import topics as v2_topics
 from rest_proxy.routes.v3 import acls, brokers, clusters, configs, groups, partitions, produce, reads, topics
 from rest_proxy.settings import ProxySettings
-from schema_registry.client.registry_client import RegistryClient
 
 log = logging.getLogger(__name__)
 
@@ -99,10 +94,10 @@ class Parts:
 
     metrics: ProxyMetrics
     reachability: Reachability
-    registry: RegistryClient
-    producers: Producers
+    own: Clients
+    """Those of the proxy itself."""
+    clients: ClientPool
     record_streams: RecordStreams
-    cluster: KafkaCluster
     reading: Reading
     streams: Streams
     instances: Instances
@@ -127,51 +122,63 @@ async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     metrics = ProxyMetrics()
     admin_settings = settings.kafka(settings.admin_properties)
     reachability = Reachability(admin_settings)
-    registry = stack.enter_context(RegistryClient(settings.registry()))
-    producers = Producers(settings, reachability)
-    stack.push_async_callback(producers.close)
-    producers.warm_up()
-    decoders = {format_: Decoder(format_, registry) for format_ in Format}
-    readers = await stack.enter_async_context(Readers(settings, reachability))
+    codecs = Codecs(settings.registry())
+    stack.callback(codecs.close)
+    readers = await stack.enter_async_context(ReaderPool(settings))
     streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)
-    instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
-    await stack.enter_async_context(instances.running())
-    admin = Admin(admin_settings, watch=fail_if_unreachable(reachability))
-    parts = Parts(
+    instances = Instances(settings, reachability=reachability)
+    shared = Shared(
+        settings=settings,
         metrics=metrics,
         reachability=reachability,
-        registry=registry,
-        producers=producers,
-        record_streams=RecordStreams(settings.requests_max_bytes),
-        cluster=KafkaCluster(admin, reachability, address=settings.address),
-        reading=Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics),
+        codecs=codecs,
+        in_flight=InFlight(),
+        readers=readers,
         streams=streams,
         instances=instances,
     )
-    _add_gauges(parts, readers)
+    own = Clients(Identity(settings), shared)
+    stack.push_async_callback(own.close)
+    if settings.methods:
+        own.producers.check_settings()
+    else:
+        own.producers.warm_up()
+    await stack.enter_async_context(instances.running())
+    clients = ClientPool(own, shared)
+    stack.push_async_callback(clients.close)
+    parts = Parts(
+        metrics=metrics,
+        reachability=reachability,
+        own=own,
+        clients=clients,
+        record_streams=RecordStreams(settings.requests_max_bytes),
+        reading=Reading(settings, streams=streams, metrics=metrics, clients=own),
+        streams=streams,
+        instances=instances,
+    )
+    _add_gauges(parts, shared)
     return parts
 
 
-def _add_gauges(parts: Parts, readers: Readers) -> None:
+def _add_gauges(parts: Parts, shared: Shared) -> None:
     """Let `/metrics` show what is open and in flight."""
-    add, producers = parts.metrics.add_gauge, parts.producers
-    add("records_in_flight", "Records sent to the cluster, not acknowledged yet.", lambda: producers.records_in_flight)
-    add("bytes_in_flight", "Bytes sent to the cluster, not acknowledged yet.", lambda: producers.bytes_in_flight)
+    add, in_flight, readers = parts.metrics.add_gauge, shared.in_flight, shared.readers
+    add("records_in_flight", "Records sent to the cluster, not acknowledged yet.", lambda: in_flight.records)
+    add("bytes_in_flight", "Bytes sent to the cluster, not acknowledged yet.", lambda: in_flight.bytes)
     add("record_streams", "Produce streams that wait for more records.", lambda: parts.record_streams.waiting)
     add("streams", "Live streams that are being read.", lambda: parts.streams.count)
     add("readers", "Pages that are being read.", lambda: readers.in_use)
     add("readers_idle", "Readers kept for clients that ask for the next page.", lambda: readers.idle)
     add("consumer_instances", "Consumer instances that are open.", lambda: parts.instances.count)
+    add("callers", "Callers for whom Kafka clients are kept.", lambda: parts.clients.count)
 
 
 def _v2_routers(settings: ProxySettings, parts: Parts) -> list[APIRouter]:
-    sender = V2RecordSender(parts.producers, Encoders(parts.registry, rules.V2), parts.metrics)
-    return [v2_produce.router(settings, sender), v2_consumers.routes, v2_reads.routes, v2_topics.routes]
+    return [v2_produce.router(settings, parts.clients), v2_consumers.routes, v2_reads.routes, v2_topics.routes]
 
 
 def _v3_routers(settings: ProxySettings, parts: Parts) -> list[APIRouter]:
-    sender = V3RecordSender(parts.producers, Encoders(parts.registry, rules.V3), parts.metrics)
-    writing = produce.router(settings, sender=sender, cluster=parts.cluster, streams=parts.record_streams)
+    writing = produce.router(settings, clients=parts.clients, cluster=parts.own.cluster, streams=parts.record_streams)
     resources = (reads, clusters, brokers, topics, partitions, configs, groups, acls)
     return [writing, *(resource.routes for resource in resources)]
 
@@ -192,7 +199,7 @@ def _application(settings: ProxySettings, parts: Parts, login: Login) -> Applica
         collect=collect,
         is_healthy=parts.is_healthy,
     )
-    app.state.cluster, app.state.instances, app.state.reading = parts.cluster, parts.instances, parts.reading
+    app.state.clients, app.state.reading = parts.clients, parts.reading
     app.state.advertised = settings.advertised_listeners
     routers = [
         *(_v2_routers(settings, parts) if settings.api_v2_enable else ()),
@@ -207,5 +214,6 @@ def _application(settings: ProxySettings, parts: Parts, login: Login) -> Applica
     metrics.add_gauge("untaken_bytes", "Bytes of large responses not read by clients yet.", lambda: backlog.bytes)
     paths = RawPaths(backlog, merges_slashes=True)
     limited = BodyLimits(paths, settings, is_unbounded=is_unbounded)
-    protected = with_login(limited, login, origins=settings.access_control_allow_origin)
+    lent = parts.clients.around(limited) if login.is_required else limited
+    protected = with_login(lent, login, origins=settings.access_control_allow_origin)
     return counts.around(allow_origins(protected, settings))

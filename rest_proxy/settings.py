@@ -19,11 +19,15 @@ from core_broker.service.settings import (
     not_empty,
     setting,
 )
-from core_broker.web_access.settings import AccessSettings
+from core_broker.web_access.settings import BEARER, AccessSettings
 from schema_registry.client.settings import InvalidSettings, RegistryClientSettings
 
 _IMPATIENT = {"schema.registry.max.retries": "1", "schema.registry.request.timeout.ms": "2000"}
 """A client waits for the response: fail soon if the registry does not answer, instead of retrying for long."""
+
+_CLIENT_ID = "caudal-rest-proxy"
+_QUIET = {"log_level": "2"}
+"""librdkafka writes to stderr instead of our log; the proxy logs what matters itself."""
 
 
 class ProxySettings(AccessSettings):
@@ -84,6 +88,20 @@ class ProxySettings(AccessSettings):
     """How to reach the schema registry: `schema.registry.url` (`http://localhost:8081` by default), and the other
     properties of Confluent's clients, such as `schema.registry.basic.auth.user.info`."""
 
+    schema_registry_as_caller: bool = setting(BOOLEAN, default=False)
+    """Log in at the schema registry as the caller of each request, with its password or token, so that its access rules
+    apply to callers (authentication.method). Otherwise all of them may do there what this proxy may do
+    (schema.registry.*)."""
+
+    caller_clients_max: int = setting(INT, default=100, check=between(1, 100_000))
+    """Where callers log in (authentication.method): for how many of them Kafka clients are kept at once. Those that
+    were not used for the longest time make room for others; 429 while all of them are in use."""
+    caller_clients_idle_timeout_ms: int = setting(INT, default=300_000, check=at_least(100))
+    """How long Kafka clients of a caller are kept without requests."""
+
+    caller_consumer_instances_max: int = setting(INT, default=100, check=between(1, 10_000))
+    """Most consumer instances of one of these callers, so that others get some, too. 429 beyond."""
+
     produce_request_max_records: int = setting(INT, default=10_000, check=between(1, 1_000_000))
     """Most records in one request, 413 beyond; streams of API v3 have no such limit."""
     produce_batch_max_entries: int = setting(INT, default=10, check=between(1, 100_000))
@@ -139,13 +157,24 @@ class ProxySettings(AccessSettings):
         return {"bootstrap.servers": self.address, **dict(self.client_properties)}
 
     def kafka(self, properties: Properties = ()) -> ClientSettings:
-        """How to reach the cluster; `properties` are those of one kind of client."""
+        """How to reach the cluster as the proxy itself; `properties` are those of one kind of client."""
         return ClientSettings(
             bootstrap_servers=self.address,
-            client_id="caudal-rest-proxy",
+            client_id=_CLIENT_ID,
             timeout_ms=self.kafka_timeout_ms,
-            # librdkafka writes to stderr instead of our log; the proxy logs what matters itself.
-            properties={"log_level": "2", **dict(self.client_properties), **dict(properties)},
+            properties={**_QUIET, **dict(self.client_properties), **dict(properties)},
+        )
+
+    def kafka_of_callers(self, properties: Properties = ()) -> ClientSettings:
+        """How to reach the cluster, without a user; `properties` are those of one kind of client."""
+        cluster = self.password_cluster()
+        assert cluster is not None, "there is always a bootstrap address"
+        given = {**cluster.properties, **{key: value for key, value in properties if not _is_login(key)}}
+        return ClientSettings(
+            bootstrap_servers=cluster.bootstrap_servers,
+            client_id=_CLIENT_ID,
+            timeout_ms=self.kafka_timeout_ms,
+            properties={**_QUIET, **given},
         )
 
     def registry(self) -> RegistryClientSettings:
@@ -161,3 +190,26 @@ class ProxySettings(AccessSettings):
             self.registry()
         except InvalidSettings as error:
             yield Problem(key="schema.registry.*", value="******", reason=str(error))
+        if BEARER in self.methods and (reason := self._token_problem()):
+            yield Problem(key="client.*", value="******", reason=reason)
+        if self.schema_registry_as_caller and not self.methods:
+            yield Problem(
+                key="schema.registry.as.caller",
+                value="true",
+                reason="callers have to log in: set authentication.method",
+            )
+
+    def _token_problem(self) -> str | None:
+        from core_broker.client.java_properties import PropertyRefused
+
+        try:
+            properties = self.kafka_of_callers().properties
+        except PropertyRefused as error:
+            return str(error)
+        if not properties.get("security.protocol", "").upper().startswith("SASL_"):
+            return "client.security.protocol must be SASL_SSL or SASL_PLAINTEXT: tokens of callers are passed on"
+        return None
+
+
+def _is_login(key: str) -> bool:
+    return key == "security.protocol" or key.startswith("sasl.")

@@ -23,10 +23,24 @@ class KafkaCluster:
     Thread-safe; every call blocks.
     """
 
-    def __init__(self, admin: Admin, reachability: Reachability, *, address: str) -> None:
-        self._admin = admin
+    def __init__(
+        self,
+        make_admin: Callable[[], Admin],
+        reachability: Reachability,
+        *,
+        address: str,
+        check_login: Callable[[], None] = lambda: None,
+        named_by: "KafkaCluster | None" = None,
+    ) -> None:
+        """The admin client is made at the first call. `check_login` raises if the cluster does not accept its user,
+        `named_by` knows the id of the cluster.
+        """
+        self._make_admin = make_admin
+        self._made: Admin | None = None
         self._reachability = reachability
         self._address = address
+        self._check_login = check_login
+        self._named_by = named_by
         self._lock = threading.Lock()
         self._id = ""
         self._described_at = float("-inf")
@@ -34,18 +48,25 @@ class KafkaCluster:
     @property
     def id(self) -> str:
         """Its id, as it was last described."""
-        return self._id
+        return self._id if self._named_by is None else self._named_by.id
 
     @contextmanager
     def admin(self) -> Iterator[Admin]:
         """The admin client; errors of the cluster in the block become ProxyError."""
         try:
             self._reachability.check()
-            yield self._admin
+            self._check_login()
+            yield self._admin()
         except NotFound as error:
             raise unknown_topic_or_partition() from error
         except ClientError as error:
             raise from_cluster(error, address=self._address) from error
+
+    def _admin(self) -> Admin:
+        with self._lock:
+            if self._made is None:
+                self._made = self._make_admin()
+            return self._made
 
     def describe(self) -> Cluster:
         """Its id, brokers and controller."""
@@ -68,6 +89,9 @@ class KafkaCluster:
 
     def check(self, cluster_id: str) -> None:
         """Raise unless this is its id; calls the cluster if the cached id is old or differs."""
+        if self._named_by is not None:
+            self._named_by.check(cluster_id)
+            return
         with self._lock:
             is_known = cluster_id == self._id and time.monotonic() - self._described_at < _ID_SECONDS
         if not is_known and self.describe().cluster_id != cluster_id:

@@ -1,11 +1,12 @@
-"""A pool of partition readers: threads to read on, and idle readers kept for clients that ask for the next page."""
+"""Partition readers: threads to read on, and idle readers kept for clients that ask for the next page."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ParamSpec, Self, TypeVar
 
 from core_broker.client.admin import Admin
@@ -13,6 +14,7 @@ from core_broker.client.errors import ClientError, NotFound
 from core_broker.client.reachability import Reachability
 from core_broker.client.reader import Reader
 from rest_proxy.errors import from_cluster, too_many
+from rest_proxy.identity import Identity
 from rest_proxy.settings import ProxySettings
 
 log = logging.getLogger(__name__)
@@ -69,17 +71,14 @@ class Lease:
                 self._threads.submit(self.reader.close)
 
 
-class Readers:
+class ReaderPool:
     """All readers of this proxy: at most `readers.max` for pages, and one per stream. For use in one event loop."""
 
-    def __init__(self, settings: ProxySettings, reachability: Reachability, *, idle_seconds: float = 30.0) -> None:
+    def __init__(self, settings: ProxySettings, *, idle_seconds: float = 30.0) -> None:
         self._settings = settings
-        self._client_settings = settings.kafka(settings.consumer_properties)
-        self._admin = Admin(replace(settings.kafka(settings.admin_properties), timeout_ms=_ADMIN_TIMEOUT_MS))
-        self._reachability = reachability
         self._idle_seconds = idle_seconds
         self._limit = settings.readers_max
-        self._idle: dict[Reader, tuple[ResumePoint, asyncio.TimerHandle]] = {}
+        self._idle: dict[Reader, tuple[Identity, ResumePoint, asyncio.TimerHandle]] = {}
         self._threads = ThreadPoolExecutor(
             settings.readers_max + settings.streams_max + _SPARE_THREADS, thread_name_prefix="reader"
         )
@@ -105,9 +104,77 @@ class Readers:
         """A lease without a reader yet."""
         return Lease(self._threads, self._settings.address)
 
+    @asynccontextmanager
+    async def borrow(self, identity: Identity, point: ResumePoint | None) -> AsyncIterator[Lease]:
+        """Lend the idle reader that stopped at this point, or a lease without a reader; 429 if too many are in use.
+
+        The reader is closed at the end of the block, unless `give_back` was called for it: then it is kept for a while.
+        """
+        if self.in_use >= self._limit:
+            raise too_many(f"{self._limit} reads are in progress (readers.max); try again later")
+        lease = self.lease()
+        lease.reader = self._take_idle(identity, point) if point is not None else None
+        if lease.reader is None and self.in_use + len(self._idle) >= self._limit:
+            self._drop(next(iter(self._idle)))
+        self.in_use += 1
+        try:
+            yield lease
+        finally:
+            self.in_use -= 1
+            if lease.reader not in self._idle:
+                lease.close()
+
+    def give_back(self, lease: Lease, identity: Identity, point: ResumePoint) -> None:
+        """Keep a reader for the client that reads on at this point."""
+        assert lease.reader is not None
+        timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._drop, lease.reader)
+        self._idle[lease.reader] = (identity, point, timer)
+
+    def drop_all_of(self, identity: Identity) -> None:
+        """Close the idle readers of an identity that is not used any more."""
+        for reader in [reader for reader, (owner, _, _) in self._idle.items() if owner is identity]:
+            self._drop(reader)
+
+    def _take_idle(self, identity: Identity, point: ResumePoint) -> Reader | None:
+        for reader, (owner, stopped_at, timer) in self._idle.items():
+            if owner is identity and stopped_at == point:
+                timer.cancel()
+                del self._idle[reader]
+                return reader
+        return None
+
+    def _drop(self, reader: Reader) -> None:
+        _, _, timer = self._idle.pop(reader)
+        timer.cancel()
+        self._threads.submit(reader.close)
+
+
+class Readers:
+    """The readers of one identity, from the pool of all."""
+
+    def __init__(
+        self, pool: ReaderPool, settings: ProxySettings, reachability: Reachability, identity: Identity | None = None
+    ) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._reachability = reachability
+        self._identity = identity or Identity(settings)
+        self.lease = pool.lease
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether pages and streams that wait for records should end now."""
+        return self._pool.is_stopping
+
     def create(self, isolation_level: str) -> Reader:
         """Create a reader; blocks."""
-        return Reader(self._client_settings, isolation_level=isolation_level)
+        self._identity.check()
+        settings = self._identity.kafka(self._settings.consumer_properties)
+        return Reader(settings, isolation_level=isolation_level)
+
+    def check_login(self) -> None:
+        """Raise NotAllowed when a stream may not go on; blocks."""
+        self._identity.check_stream()
 
     def current_partitions(self, topic: str) -> list[int] | None:
         """The partitions of a topic, an empty list if it was deleted; None if the cluster does not answer. Blocks.
@@ -127,41 +194,15 @@ class Readers:
         if not self._reachability.is_believed():
             await self.lease().run(self._reachability.check)
 
-    @asynccontextmanager
-    async def borrow(self, point: ResumePoint | None) -> AsyncIterator[Lease]:
-        """Lend the idle reader that stopped at this point, or a lease without a reader; 429 if too many are in use.
-
-        The reader is closed at the end of the block, unless `give_back` was called for it: then it is kept for a while.
-        """
-        if self.in_use >= self._limit:
-            raise too_many(f"{self._limit} reads are in progress (readers.max); try again later")
-        lease = self.lease()
-        lease.reader = self._take_idle(point) if point is not None else None
-        if lease.reader is None and self.in_use + len(self._idle) >= self._limit:
-            self._drop(next(iter(self._idle)))
-        self.in_use += 1
-        try:
-            yield lease
-        finally:
-            self.in_use -= 1
-            if lease.reader not in self._idle:
-                lease.close()
+    def borrow(self, point: ResumePoint | None) -> AbstractAsyncContextManager[Lease]:
+        """Lend the idle reader that stopped at this point, or a lease without a reader; 429 if too many are in use."""
+        return self._pool.borrow(self._identity, point)
 
     def give_back(self, lease: Lease, point: ResumePoint) -> None:
         """Keep a reader for the client that reads on at this point."""
-        assert lease.reader is not None
-        timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._drop, lease.reader)
-        self._idle[lease.reader] = (point, timer)
+        self._pool.give_back(lease, self._identity, point)
 
-    def _take_idle(self, point: ResumePoint) -> Reader | None:
-        for reader, (stopped_at, timer) in self._idle.items():
-            if stopped_at == point:
-                timer.cancel()
-                del self._idle[reader]
-                return reader
-        return None
-
-    def _drop(self, reader: Reader) -> None:
-        _, timer = self._idle.pop(reader)
-        timer.cancel()
-        self._threads.submit(reader.close)
+    @cached_property
+    def _admin(self) -> Admin:
+        settings = self._identity.kafka(self._settings.admin_properties)
+        return Admin(replace(settings, timeout_ms=_ADMIN_TIMEOUT_MS))

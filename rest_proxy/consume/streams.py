@@ -8,7 +8,7 @@ from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import NotFound, Retriable
 from core_broker.client.reader import OffsetOutOfRange, Reader
 from core_broker.client.records import IncomingRecord
-from rest_proxy.consume.readers import Readers
+from rest_proxy.consume.readers import ReaderPool, Readers
 from rest_proxy.consume.reads import Start, open_partition, out_of_range, partitions_of, resolve_start
 from rest_proxy.consume.stream_frames import Frames, StreamPosition
 from rest_proxy.errors import ProxyError, partition_not_found, too_many, topic_not_found, unavailable
@@ -42,8 +42,8 @@ class StreamRequest:
 class Streams:
     """All live streams of this proxy, at most `streams.max`; they end together when it stops."""
 
-    def __init__(self, readers: Readers, *, limit: int, heartbeat_ms: int) -> None:
-        self._readers = readers
+    def __init__(self, pool: ReaderPool, *, limit: int, heartbeat_ms: int) -> None:
+        self._pool = pool
         self._limit = limit
         self._heartbeat_seconds = heartbeat_ms / 1000
         self.count = 0
@@ -51,11 +51,11 @@ class Streams:
 
     def stop(self) -> None:
         """End all streams, whose last message says why, and all pages with what they have."""
-        self._readers.is_stopping = True
+        self._pool.is_stopping = True
 
-    async def open(self, request: StreamRequest) -> "Stream":
+    async def open(self, request: StreamRequest, readers: Readers) -> "Stream":
         """Open a stream, which the caller must close; raises ProxyError."""
-        if self._readers.is_stopping:
+        if self._pool.is_stopping:
             raise unavailable(f"No new streams: {_STOPPED}")
         if self.count >= self._limit:
             raise too_many(f"{self._limit} streams are open (streams.max); try again later")
@@ -64,9 +64,9 @@ class Streams:
             self.count -= 1
 
         self.count += 1
-        stream = Stream(request, self._readers, on_close=on_close)
+        stream = Stream(request, readers, on_close=on_close)
         try:
-            await self._readers.check()
+            await readers.check()
             await stream.open()
         except BaseException:
             stream.close()
@@ -81,7 +81,7 @@ class Streams:
             yield opening
         sent_at = time.monotonic()
         try:
-            while not (reason := _STOPPED if self._readers.is_stopping else stream.end_reached):
+            while not (reason := _STOPPED if self._pool.is_stopping else stream.end_reached):
                 records = await stream.next_records()
                 if records:
                     for decoder in decoders:
@@ -95,7 +95,7 @@ class Streams:
         except ProxyError as error:
             yield frames.ending("error", error)
             return
-        yield frames.ending(reason, unavailable(f"The stream ends: {_STOPPED}") if self._readers.is_stopping else None)
+        yield frames.ending(reason, unavailable(f"The stream ends: {_STOPPED}") if self._pool.is_stopping else None)
 
 
 class Stream:
@@ -164,6 +164,7 @@ class Stream:
             self._ends = {place: end for place, end in ends.items() if reader.positions[place] < end}
 
     def _read(self) -> list[IncomingRecord]:
+        self._readers.check_login()
         count = _CHUNK_RECORDS if self._left is None else min(_CHUNK_RECORDS, self._left)
         try:
             records = self._reader.read(count, timeout_ms=_SLICE_MS, bytes_max=_CHUNK_BYTES)

@@ -1,6 +1,7 @@
 """From the bytes of records to the JSON of responses."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import msgspec
@@ -35,9 +36,15 @@ class Decoder:
     `prepare` must see the records first: it fetches their schemas, so that `key` and `value` do no I/O.
     """
 
-    def __init__(self, format: Format, registry: RegistryClient) -> None:  # noqa: A002 - the API's word
+    def __init__(
+        self,
+        format: Format,  # noqa: A002 - the API's word
+        registry: RegistryClient,
+        *,
+        threads: ThreadPoolExecutor | None = None,
+    ) -> None:
         self._format = format
-        self._calls = RegistryCalls(registry)
+        self._calls = RegistryCalls(registry, threads=threads)
         self._deserializer = Deserializer(registry)
         self._readers: BoundedCache[SchemaName, Reader] = BoundedCache(_MAX_CACHED, clock=SystemClock())
         self._failures: BoundedCache[SchemaName, str] = BoundedCache(_MAX_CACHED, clock=SystemClock())

@@ -1,5 +1,6 @@
 """From the JSON of requests to the bytes of records."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
 
@@ -50,10 +51,17 @@ class Encoders:
     `encoder` also creates those that need the registry.
     """
 
-    def __init__(self, registry: RegistryClient, rules: Rules = V3, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        registry: RegistryClient,
+        rules: Rules = V3,
+        *,
+        clock: Clock | None = None,
+        threads: ThreadPoolExecutor | None = None,
+    ) -> None:
         self._rules = rules
         self._registry = registry
-        self._calls = RegistryCalls(registry, clock=clock)
+        self._calls = RegistryCalls(registry, clock=clock, threads=threads)
         self._plain: dict[Format | None, Encoder] = {
             Format.BINARY: BinaryEncoder(),
             Format.JSON: JsonEncoder(),

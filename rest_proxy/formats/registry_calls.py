@@ -20,14 +20,21 @@ _DOWN_SECONDS = 1.0
 """How long requests fail at once after the registry did not answer: waiting for time-outs, they would pile up."""
 
 
+def registry_threads() -> ThreadPoolExecutor:
+    """Threads for calls to a registry."""
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="registry")
+
+
 class RegistryCalls:
     """Runs functions that may call the registry; their errors become ProxyError."""
 
-    def __init__(self, registry: RegistryClient, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, registry: RegistryClient, *, clock: Clock | None = None, threads: ThreadPoolExecutor | None = None
+    ) -> None:
         self._address = ", ".join(registry.settings.urls)
         self._clock = clock or SystemClock()
         # Its own threads: a registry that hangs must not block those of others.
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="registry")
+        self._threads = threads or registry_threads()
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
         self._down: tuple[float, str] | None = None
 

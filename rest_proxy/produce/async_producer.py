@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from core_broker.client.errors import ClientError, Fatal, Retriable, from_kafka, from_queueing, map_errors
+from core_broker.client.errors import ClientError, Fatal, NotAllowed, Retriable, from_kafka, from_queueing, map_errors
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -23,6 +23,35 @@ _SILENCE_SECONDS = 1.0
 _NO_OFFSET = -1
 
 
+class InFlight:
+    """What several producers have sent and the cluster has not acknowledged."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.bytes = 0
+
+
+class ErrorNotes:
+    """Takes the errors of the library's producer, for whoever owns it."""
+
+    def __init__(self) -> None:
+        self.take: Callable[[KafkaError], None] = lambda _: None
+
+    def __call__(self, error: KafkaError) -> None:
+        """Called by the library."""
+        self.take(error)
+
+
+LibraryProducer: TypeAlias = tuple[confluent_kafka.Producer, ErrorNotes]
+
+
+def make(settings: ClientSettings, defaults: Configuration) -> LibraryProducer:
+    """The library's producer, which takes a second if it logs in with a token."""
+    notes = ErrorNotes()
+    with map_errors():
+        return confluent_kafka.Producer({**settings.configuration(defaults), "error_cb": notes}), notes
+
+
 class AsyncProducer:
     """A producer that belongs to one event loop; everything happens on it, and no call ever blocks.
 
@@ -30,18 +59,20 @@ class AsyncProducer:
     in flight, ten times a second otherwise, to notice that a cluster has gone down.
     """
 
-    def __init__(self, settings: ClientSettings, *, defaults: Configuration) -> None:
+    def __init__(self, library: LibraryProducer, *, total: InFlight | None = None) -> None:
+        """`total` counts the records of several producers."""
         self._loop = asyncio.get_running_loop()
-        with map_errors():
-            self._producer = confluent_kafka.Producer(
-                {**settings.configuration(defaults), "error_cb": self._note_error}
-            )
+        self._producer, notes = library
+        notes.take = self._note_error
+        self._total = total or InFlight()
         self.records_in_flight = 0
         self.bytes_in_flight = 0
         self.is_down = False
         """Whether all known brokers seem to be down; reset by `trust` or a delivery."""
         self.failure: Fatal | None = None
         """The fatal error of this producer, once there is one: make a new producer."""
+        self.refusal: NotAllowed | None = None
+        """Why brokers do not let it log in, or get the id that an idempotent producer needs, once they have refused."""
         self._went_down = asyncio.Event()
         self._nothing_in_flight = asyncio.Event()
         self._heard_at = self._loop.time()
@@ -62,7 +93,10 @@ class AsyncProducer:
             except BufferError:
                 request.refuse(index, Retriable("too many records are in flight to the cluster"))
             except KafkaException as exception:
-                request.refuse(index, from_queueing(exception.args[0], record.topic))
+                error = from_queueing(exception.args[0], record.topic)
+                if isinstance(error, Fatal) and self.failure is None:
+                    self._collect()  # which is told the reason
+                request.refuse(index, error)
         self._hurry()
         request.settle_if_done()
         return request.future
@@ -73,20 +107,26 @@ class AsyncProducer:
             self._heard_at = self._loop.time()
         self.records_in_flight += records
         self.bytes_in_flight += size
+        self._total.records += records
+        self._total.bytes += size
 
     def remove_in_flight(self, records: int, size: int) -> None:
         """Count records that were delivered or failed."""
         self.records_in_flight -= records
         self.bytes_in_flight -= size
+        self._total.records -= records
+        self._total.bytes -= size
 
     async def down(self) -> None:
-        """Wait until all known brokers are down or have been silent for too long, or this producer has failed."""
+        """Wait until all known brokers are down, have been silent for too long or refuse the login, or this producer
+        has failed."""
         if self.failure is None:
             await self._went_down.wait()
 
     def trust(self) -> None:
         """Note that the cluster responds again."""
         self.is_down = False
+        self.refusal = None
         self._went_down.clear()
         self._heard_at = self._loop.time()
 
@@ -108,6 +148,8 @@ class AsyncProducer:
         self._collect()
         await self._wait_until_idle(_PURGE_SECONDS)
         self._timer.cancel()
+        # What was not reported will never be.
+        self.remove_in_flight(self.records_in_flight, self.bytes_in_flight)
 
     async def _wait_until_idle(self, timeout_seconds: float) -> None:
         """Wait until nothing is in flight, for a while."""
@@ -121,7 +163,10 @@ class AsyncProducer:
             self._producer.poll(0)
         except KafkaException as exception:
             # The library raises a fatal error once; callbacks still pending are run by the next call.
-            self.failure = Fatal(exception.args[0].str(), code=exception.args[0].code())
+            error = exception.args[0]
+            self.failure = Fatal(error.str(), code=error.code())
+            if error.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED:
+                self.refusal = NotAllowed("This user may not write to any topic", code=error.code())
             self._went_down.set()
         if self.records_in_flight:
             self._delay = _BUSY_SECONDS
@@ -141,7 +186,10 @@ class AsyncProducer:
             self._timer = self._loop.call_later(_BUSY_SECONDS, self._collect)
 
     def _note_error(self, error: KafkaError) -> None:
-        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+        if error.code() == KafkaError._AUTHENTICATION:
+            self.refusal = NotAllowed(error.str(), code=error.code())
+            self._went_down.set()
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.is_down = True
             self._went_down.set()
 

@@ -7,12 +7,13 @@ from typing import Literal, Protocol, cast
 
 import msgspec
 
-from core_broker.client.errors import ClientError, Fatal, Unreachable
+from core_broker.client.errors import ClientError, Fatal, NotAllowed, Unreachable
 from core_broker.client.reachability import Reachability
 from core_broker.client.records import Delivery, OutgoingRecord
-from core_broker.client.settings import Configuration
+from core_broker.client.settings import ClientSettings, Configuration
 from rest_proxy.errors import ProxyError, from_cluster, too_many, unavailable
-from rest_proxy.produce.async_producer import AsyncProducer
+from rest_proxy.identity import Identity
+from rest_proxy.produce.async_producer import AsyncProducer, InFlight, LibraryProducer, make
 from rest_proxy.settings import ProxySettings
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ class Guarantees(msgspec.Struct, frozen=True):
 
 STRONGEST = Guarantees()
 """An acknowledged record is in the log exactly once, on all in-sync replicas."""
+_UNDEMANDING = Guarantees("1", False)
+"""A producer with these guarantees asks the cluster for nothing."""
 
 
 class RecordLog(Protocol):
@@ -61,9 +64,20 @@ class RecordLog(Protocol):
 class Producers:
     """Sends records with the guarantees that each request asks for; belongs to one event loop."""
 
-    def __init__(self, settings: ProxySettings, reachability: Reachability) -> None:
+    def __init__(
+        self,
+        settings: ProxySettings,
+        reachability: Reachability,
+        *,
+        identity: Identity | None = None,
+        in_flight: InFlight | None = None,
+    ) -> None:
+        """`in_flight` counts the records of all producers of this proxy, if there are more."""
         self._settings = settings
         self._reachability = reachability
+        self._identity = identity or Identity(settings)
+        self._in_flight = in_flight or InFlight()
+        self._starting = asyncio.Lock()
         self._producers: dict[Guarantees, AsyncProducer] = {}
         self._watchers: dict[Guarantees, asyncio.Task[None]] = {}
         self.is_gone = False
@@ -72,17 +86,11 @@ class Producers:
 
     def warm_up(self) -> None:
         """Start the producer that most requests need: an idempotent one takes half a second to get its id."""
-        self._start(STRONGEST)
+        self._add(STRONGEST, make(*self._configuration(STRONGEST)))
 
-    @property
-    def records_in_flight(self) -> int:
-        """Records sent and not acknowledged yet."""
-        return sum(producer.records_in_flight for producer in self._producers.values())
-
-    @property
-    def bytes_in_flight(self) -> int:
-        """The size of the keys and values of those records."""
-        return sum(producer.bytes_in_flight for producer in self._producers.values())
+    def check_settings(self) -> None:
+        """Raise ClientError if no producer could be made with the settings."""
+        make(*self._configuration(_UNDEMANDING))
 
     async def send(self, record: OutgoingRecord, guarantees: Guarantees = STRONGEST) -> Delivery | ProxyError:
         """Send one record; raises ProxyError when it was not tried."""
@@ -103,9 +111,11 @@ class Producers:
         self._check_room(len(good))
         outcomes = await producer.send_all(good)
         if len(good) == len(records):
-            return [self._map_error(outcome) for outcome in outcomes]
+            return [self._map_error(outcome, producer) for outcome in outcomes]
         sent = iter(outcomes)
-        return [record if isinstance(record, ProxyError) else self._map_error(next(sent)) for record in records]
+        return [
+            record if isinstance(record, ProxyError) else self._map_error(next(sent), producer) for record in records
+        ]
 
     async def close(self) -> None:
         """Wait for the records in flight, for as long as the service may take to stop."""
@@ -116,11 +126,11 @@ class Producers:
 
     def _check_room(self, count: int) -> None:
         settings = self._settings
-        in_flight = self.records_in_flight
+        in_flight = self._in_flight.records
         if in_flight and in_flight + count > settings.produce_in_flight_max_records:
             limit = settings.produce_in_flight_max_records
             raise too_many(f"{in_flight} records are in flight (produce.in.flight.max.records={limit})")
-        if (in_flight := self.bytes_in_flight) > settings.produce_in_flight_max_bytes:
+        if (in_flight := self._in_flight.bytes) > settings.produce_in_flight_max_bytes:
             limit = settings.produce_in_flight_max_bytes
             raise too_many(f"{in_flight} bytes are in flight (produce.in.flight.max.bytes={limit})")
 
@@ -131,26 +141,40 @@ class Producers:
             producer = None
         if producer is None:
             await self._require_cluster()
-            # Another request may have started one while this one waited.
-            producer = self._producers.get(guarantees) or self._start(guarantees)
+            producer = await self._start(guarantees)
         elif producer.is_down or self.is_gone:
             await self._require_cluster()
             producer.trust()
         return producer
 
     async def _require_cluster(self) -> None:
-        if self._reachability.is_believed():
+        if self._reachability.is_believed() and not self._identity.owner:
             return
         try:
-            await asyncio.to_thread(self._reachability.check)
-        except Unreachable as error:
+            await asyncio.to_thread(self._check)
+        except (Unreachable, NotAllowed) as error:
             raise from_cluster(error) from error
 
-    def _start(self, guarantees: Guarantees) -> AsyncProducer:
+    def _check(self) -> None:
+        self._reachability.check()
+        self._identity.check()
+
+    async def _start(self, guarantees: Guarantees) -> AsyncProducer:
+        """Start a producer, unless another request has done so meanwhile."""
+        async with self._starting:
+            if (found := self._producers.get(guarantees)) is not None:
+                return found
+            configuration = self._configuration(guarantees)
+            is_slow = self._identity.is_slow
+            library = await asyncio.to_thread(make, *configuration) if is_slow else make(*configuration)
+            return self._add(guarantees, library)
+
+    def _configuration(self, guarantees: Guarantees) -> tuple[ClientSettings, Configuration]:
         settings = self._settings
-        producer = AsyncProducer(
-            settings.kafka(settings.producer_properties), defaults=_configuration(settings, guarantees)
-        )
+        return self._identity.kafka(settings.producer_properties), _configuration(settings, guarantees)
+
+    def _add(self, guarantees: Guarantees, library: LibraryProducer) -> AsyncProducer:
+        producer = AsyncProducer(library, total=self._in_flight)
         self._producers[guarantees] = producer
         self._watchers[guarantees] = asyncio.create_task(self._watch(producer, guarantees))
         return producer
@@ -162,7 +186,7 @@ class Producers:
         """
         while True:
             await producer.down()
-            if producer.failure:
+            if producer.failure or await self._is_refused(producer):
                 break
             self._reachability.doubt()
             while not await self._is_cluster_up():
@@ -171,6 +195,16 @@ class Producers:
                 await asyncio.sleep(_RETRY_SECONDS)
             producer.trust()
         self._retire(producer, guarantees)
+
+    async def _is_refused(self, producer: AsyncProducer) -> bool:
+        """Whether the cluster accepts the caller no more. A single broker may refuse it because it has just started."""
+        if producer.refusal is None or not self._identity.owner:
+            return False
+        try:
+            await asyncio.to_thread(self._identity.check, fresh_seconds=0)
+        except NotAllowed:
+            return True
+        return False
 
     async def _is_cluster_up(self) -> bool:
         is_gone = False
@@ -187,16 +221,19 @@ class Producers:
     def _retire(self, producer: AsyncProducer, guarantees: Guarantees) -> None:
         """Drop a producer, so that the next request starts a new one: after a fatal error librdkafka sends nothing."""
         if self._producers.get(guarantees) is producer:
-            log.warning("producer failed and will be replaced", extra={"reason": str(producer.failure)})
+            reason = producer.failure or producer.refusal
+            log.warning("producer failed and will be replaced", extra={"reason": str(reason)})
             del self._producers[guarantees]
             self._watchers.pop(guarantees).cancel()
             closing = asyncio.create_task(producer.close(0))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    def _map_error(self, outcome: Delivery | ClientError) -> Delivery | ProxyError:
+    def _map_error(self, outcome: Delivery | ClientError, producer: AsyncProducer) -> Delivery | ProxyError:
         if isinstance(outcome, Delivery):
             return outcome
+        if isinstance(outcome, Fatal | Unreachable) and producer.refusal is not None:
+            outcome = producer.refusal
         if isinstance(outcome, Fatal):
             return unavailable(
                 f"The producer failed and is replaced; whether the record was written is not known: {outcome}"

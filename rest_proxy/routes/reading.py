@@ -1,7 +1,7 @@
 """Reads without a consumer instance, for both APIs: pages and live streams."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from typing_extensions import override
 
 from core_broker.service.web.asgi import Receive, Scope, Send
-from rest_proxy.consume.readers import Readers
+from rest_proxy.callers.clients import Clients
 from rest_proxy.consume.reads import Page, PageRequest, Pages, Start
 from rest_proxy.consume.rendering import RecordRenderer, v2_renderer, v3_renderer
 from rest_proxy.consume.stream_frames import NDJSON, JsonLines, ServerSentEvents, parse_position
@@ -106,18 +106,24 @@ class Reading:
         self,
         settings: ProxySettings,
         *,
-        readers: Readers,
         streams: Streams,
-        decoders: Mapping[Format, Decoder],
         metrics: ProxyMetrics,
+        clients: Clients,
     ) -> None:
         self._settings = settings
-        self._readers = readers
-        self._pages = Pages(readers)
+        self._clients = clients
+        self._readers = clients.readers
+        self._pages = Pages(clients.readers)
         self._streams = streams
         self._metrics = metrics
         self._isolation = dict(settings.consumer_properties).get("isolation.level", "read_committed")
-        self._decoders = decoders
+        self._decoders = clients.decoders
+
+    def by(self, clients: Clients) -> "Reading":
+        """The same with the clients of a caller."""
+        if clients is self._clients:
+            return self
+        return Reading(self._settings, streams=self._streams, metrics=self._metrics, clients=clients)
 
     def v2(self, format_: Format) -> RecordFormat:
         """Records as in API v2."""
@@ -171,7 +177,7 @@ class Reading:
             max_records=limits.max_records,
             until_end=limits.until_end,
         )
-        stream = await self._streams.open(stream_request)
+        stream = await self._streams.open(stream_request, self._readers)
         format_ = read.record_format
         frames = (JsonLines if media_type == NDJSON else ServerSentEvents)(format_.renderer, stream.positions)
         count = partial(self._metrics.add_consumed, format_.format, "stream")

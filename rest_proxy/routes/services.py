@@ -1,4 +1,5 @@
-"""The services that routes use, as types for their signatures; the composition root puts them into `app.state`."""
+"""The services that routes use for their callers, as types for their signatures; the composition root puts what they
+come from into `app.state`."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +8,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from rest_proxy.admin.cluster import KafkaCluster
-from rest_proxy.consume.instances.instances import Instances
+from rest_proxy.callers.clients import Clients
+from rest_proxy.callers.pool import ClientPool
+from rest_proxy.consume.instances.of_caller import CallerInstances
 from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.parameters import ClusterId
 from rest_proxy.routes.reading import Reading
@@ -15,23 +18,27 @@ from rest_proxy.routes.reading import Reading
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(:[0-9]{1,5})?")
 
 
+def _clients(request: Request) -> Clients:
+    """Those of the caller, or else of the proxy itself; raises ProxyError."""
+    pool: ClientPool = request.app.state.clients
+    return pool.of(request.scope)
+
+
 async def _cluster(request: Request) -> KafkaCluster:
-    cluster: KafkaCluster = request.app.state.cluster
-    return cluster
+    return _clients(request).cluster
 
 
-async def _instances(request: Request) -> Instances:
-    instances: Instances = request.app.state.instances
-    return instances
+async def _instances(request: Request) -> CallerInstances:
+    return _clients(request).instances
 
 
 async def _reading(request: Request) -> Reading:
     reading: Reading = request.app.state.reading
-    return reading
+    return reading.by(_clients(request))
 
 
 Cluster = Annotated[KafkaCluster, Depends(_cluster)]
-ConsumerInstances = Annotated[Instances, Depends(_instances)]
+ConsumerInstances = Annotated[CallerInstances, Depends(_instances)]
 RecordReading = Annotated[Reading, Depends(_reading)]
 
 

@@ -12,8 +12,9 @@ from typing import TypeVar
 from core_broker.client.errors import ClientError, Fatal
 from core_broker.client.reachability import Reachability
 from rest_proxy.consume.instances import errors
-from rest_proxy.consume.instances.instance import Instance
+from rest_proxy.consume.instances.instance import Connect, Instance
 from rest_proxy.errors import ProxyError, unavailable
+from rest_proxy.identity import Identity
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +63,10 @@ class Threads:
 class ActiveInstance:
     """An open instance."""
 
-    def __init__(self, instance: Instance, threads: Threads) -> None:
+    def __init__(self, instance: Instance, identity: Identity, threads: Threads) -> None:
         self.instance = instance
+        self.identity = identity
+        """As whom its consumer has logged in."""
         self._threads = threads
         self.using = asyncio.Lock()
         """One call at a time."""
@@ -102,11 +105,30 @@ class ActiveInstance:
 
     def _call_or_reopen(self, call: Callable[[Instance], T]) -> T:
         try:
+            if self.instance.is_suspended:
+                self.instance.reopen()
             return call(self.instance)
         except Fatal as error:
             log.warning("consumer instance is reopened", extra={"group": self.instance.group, "reason": str(error)})
             self.instance.reopen()
             raise unavailable(f"The consumer failed and was reopened; try again: {error}") from error
+
+    async def connect_by(self, identity: Identity, connect: Connect) -> None:
+        """Go on as this identity; raises ProxyError."""
+        async with self.using:
+            if self.identity is identity or self.is_closed:
+                return
+            try:
+                await self._threads.run(partial(self.instance.connect_by, connect))
+            except ClientError as error:
+                raise self._threads.map_error(error) from error
+            self.identity = identity
+
+    async def suspend(self) -> None:
+        """Close the consumer, until the next request."""
+        async with self.using:
+            if not self.is_closed:
+                await self._threads.run(self.instance.suspend)
 
     async def close(self, *, arrived_at: float | None = None) -> None:
         """Leave the group. `arrived_at` is when the client asked for that: then what it has received is committed."""

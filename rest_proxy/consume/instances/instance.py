@@ -38,7 +38,8 @@ class Instance:
     """A consumer instance; one thread at a time may call it."""
 
     def __init__(self, saved: SavedInstance, *, connect: Connect, files: InstanceFiles) -> None:
-        self.group, self.name, self.config = saved.group, saved.name, saved.config
+        self.key, self.config = saved.key, saved.config
+        self.group, self.name = saved.group, saved.name
         self._files = files
         self._topics = list(saved.topics)
         self._pattern = saved.pattern
@@ -51,6 +52,8 @@ class Instance:
         self._refreshed_at = float("-inf")
         self.purges = 0
         """How often fetched records were dropped because the client moved elsewhere or partitions were revoked."""
+        self.is_suspended = False
+        """Whether the consumer is closed: another one is needed, or the token of its owner has expired."""
         self._consumer = connect()
         self._connect = connect
         self._resume_reading()
@@ -64,10 +67,22 @@ class Instance:
 
     def reopen(self) -> None:
         """Replace a consumer that has failed."""
-        self._purge(self._consumer.assigned)
-        self._consumer.close()
+        self.suspend()
         self._consumer = self._connect()
+        self.is_suspended = False
         self._resume_reading()
+
+    def connect_by(self, connect: Connect) -> None:
+        """Go on with a consumer that is made in another way: its owner has another password, or a newer token."""
+        self._connect = connect
+        self.reopen()
+
+    def suspend(self) -> None:
+        """Close the consumer, until it is reopened; does nothing if it is closed already."""
+        if not self.is_suspended:
+            self.is_suspended = True
+            self._purge(self._consumer.assigned)
+            self._consumer.close()
 
     # --- subscription ---
 
@@ -357,6 +372,8 @@ class Instance:
 
     def close(self, *, arrived_at: float | None = None) -> None:
         """Leave the group. A client that asks for that, at `arrived_at`, has received all responses before it."""
+        if self.is_suspended:
+            return
         if arrived_at is not None:
             self._confirm_delivery(arrived_at)
             self._auto_commit(is_waiting=True)
@@ -369,6 +386,7 @@ class Instance:
             SavedInstance(
                 group=self.group,
                 name=self.name,
+                owner=self.key.owner,
                 config=self.config,
                 topics=self._topics,
                 pattern=self._pattern,

@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,17 +33,32 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     """Whether it is the target of a seek: then it takes precedence over the group's commit."""
 
 
+class Key(NamedTuple):
+    """What tells instances apart. Nobody meets the instances of other callers, not even by their names."""
+
+    owner: str
+    """The principal that it belongs to; empty where callers do not log in."""
+    group: str
+    name: str
+
+
 class SavedInstance(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an instance needs to continue."""
+    """All that an instance needs to continue, except the password or token of its owner."""
 
     group: str
     name: str
+    owner: str = ""
     config: InstanceConfig
     topics: list[str] = []
     pattern: str | None = None
     assigned: list[tuple[str, int]] = []
     """Partitions that the client assigned itself."""
     positions: list[Position] = []
+
+    @property
+    def key(self) -> Key:
+        """What tells it from others."""
+        return Key(self.owner, self.group, self.name)
 
 
 class InstanceFiles:
@@ -63,7 +79,7 @@ class InstanceFiles:
 
     def save(self, instance: SavedInstance) -> None:
         """Save an instance; a failure is only logged, since the instance works without its file."""
-        path = self._path(instance.group, instance.name)
+        path = self._path(instance.key)
         if path is None:
             return
         unfinished = path.with_suffix(_UNFINISHED)
@@ -74,17 +90,17 @@ class InstanceFiles:
         except OSError as error:
             log.error("consumer instance cannot be saved", extra={"path": str(path), "reason": str(error)})
 
-    def touch(self, group: str, name: str) -> None:
+    def touch(self, key: Key) -> None:
         """Record that an instance was used just now."""
-        if path := self._path(group, name):
+        if path := self._path(key):
             try:
                 os.utime(path)
             except OSError:
                 pass  # It is written with the next change.
 
-    def load(self, group: str, name: str) -> SavedInstance | None:
+    def load(self, key: Key) -> SavedInstance | None:
         """An instance that an earlier process has saved and that has not expired; None if there is none."""
-        path = self._path(group, name)
+        path = self._path(key)
         if path is None:
             return None
         try:
@@ -96,23 +112,23 @@ class InstanceFiles:
         except (OSError, msgspec.MsgspecError) as error:
             log.error("saved consumer instance cannot be read", extra={"path": str(path), "reason": str(error)})
             return None
-        return found if (found.group, found.name) == (group, name) else None
+        return found if found.key == key else None
 
-    def is_expired(self, group: str, name: str) -> bool:
+    def is_expired(self, key: Key) -> bool:
         """Whether an earlier process has saved this instance, but too long ago."""
-        path = self._path(group, name)
+        path = self._path(key)
         return path is not None and path.exists() and self._has_expired(path)
 
-    def remove(self, group: str, name: str) -> None:
+    def remove(self, key: Key) -> None:
         """Delete the file of an instance."""
-        if path := self._path(group, name):
+        if path := self._path(key):
             path.unlink(missing_ok=True)
 
-    def sweep(self, used: Iterable[tuple[str, str]]) -> None:
+    def sweep(self, used: Iterable[Key]) -> None:
         """Delete the files of expired instances, except those in use."""
         if self._folder is None or not self._folder.is_dir():
             return
-        kept = {self._path(group, name) for group, name in used}
+        kept = {self._path(key) for key in used}
         with os.scandir(self._folder) as entries:
             files = [Path(entry.path) for entry in entries if entry.name.endswith((_SUFFIX, _UNFINISHED))]
         for path in files:
@@ -125,10 +141,11 @@ class InstanceFiles:
     def _has_expired(self, path: Path) -> bool:
         return self._clock.now_ms() - path.stat().st_mtime_ns // 1_000_000 > self._timeout_ms
 
-    def _path(self, group: str, name: str) -> Path | None:
+    def _path(self, key: Key) -> Path | None:
         if self._folder is None:
             return None
-        digest = hashlib.sha256(msgspec.json.encode([group, name])).hexdigest()[:40]
+        named = [key.group, key.name, *([key.owner] if key.owner else ())]
+        digest = hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:40]
         return self._folder / f"{digest}{_SUFFIX}"
 
 

@@ -6,7 +6,9 @@ from itertools import islice
 
 import msgspec
 
-from rest_proxy.errors import ProxyError, too_many, unavailable
+from core_broker.client.errors import NotAllowed
+from rest_proxy.errors import ProxyError, from_cluster, too_many, unavailable
+from rest_proxy.identity import Identity
 from rest_proxy.produce.v3.results import encode, failed_record
 from rest_proxy.produce.v3.sender import Destination, Result, V3RecordSender, WrittenRecord, is_end
 from rest_proxy.produce.v3.splitting import Splitter
@@ -84,9 +86,17 @@ class RecordStream:
     """Sends the records of one request and yields their results in order, each as a line of JSON."""
 
     def __init__(
-        self, sender: V3RecordSender, destination: Destination, *, limits: StreamLimits, streams: RecordStreams
+        self,
+        sender: V3RecordSender,
+        destination: Destination,
+        *,
+        limits: StreamLimits,
+        streams: RecordStreams,
+        identity: Identity | None = None,
     ) -> None:
+        """`identity` is asked whether its login is still good."""
         self._sender = sender
+        self._identity = identity
         self._destination = destination
         self._limits = limits
         self._streams = streams
@@ -94,6 +104,7 @@ class RecordStream:
         self._time = asyncio.get_running_loop().time
         self._late_after = self._time() + limits.max_seconds
         self._ends_at = self._late_after + limits.grace_seconds
+        self._check_at = self._next_check()
 
     async def answers(self, next_chunk: NextChunk) -> AsyncIterator[bytes]:
         """Lines with results, as soon as there are any; ends with the body, or with a line that says why."""
@@ -118,13 +129,31 @@ class RecordStream:
     async def _next_chunk(self, next_chunk: NextChunk) -> bytes | None:
         limits = self._limits
         until = min(self._time() + limits.idle_seconds, self._ends_at)
+        while True:
+            await self._check_login()
+            try:
+                wait_until = min(until, self._check_at)
+                return await self._streams.wait(next_chunk, wait_until, partial_bytes=self._splitter.partial_bytes)
+            except TimeoutError:
+                if self._check_at < until:
+                    continue
+                if until < self._ends_at:
+                    reason = f"No record arrived within {limits.idle_seconds:g} s"
+                    raise ProxyError(408, f"{reason} (streaming.connection.idle.timeout.ms)") from None
+                raise _open_too_long() from None
+
+    async def _check_login(self) -> None:
+        """Raise ProxyError if the cluster does not accept the caller any more; asks it only now and then."""
+        if self._identity is None or self._time() < self._check_at:
+            return
         try:
-            return await self._streams.wait(next_chunk, until, partial_bytes=self._splitter.partial_bytes)
-        except TimeoutError:
-            if until < self._ends_at:
-                reason = f"No record arrived within {limits.idle_seconds:g} s (streaming.connection.idle.timeout.ms)"
-                raise ProxyError(408, reason) from None
-            raise _open_too_long() from None
+            await asyncio.to_thread(self._identity.check_stream)
+        except NotAllowed as error:
+            raise from_cluster(error) from error
+        self._check_at = self._next_check()
+
+    def _next_check(self) -> float:
+        return float("inf") if self._identity is None else self._time() + self._identity.stream_check_seconds
 
     async def _read(self, texts: Iterator[bytes]) -> tuple[list[WrittenRecord | ProxyError], bool]:
         """Encode the next records, as many as may be in flight at once; also returns whether nothing can follow."""

@@ -17,7 +17,7 @@ from core_broker.service.web.media_types import negotiate
 from core_broker.service.web.paths import IS_HEAD, Segment
 from rest_proxy.consume.instances import errors as instance_errors
 from rest_proxy.consume.instances.instance import Instance
-from rest_proxy.consume.instances.instances import Instances
+from rest_proxy.consume.instances.of_caller import CallerInstances
 from rest_proxy.errors import ProxyError, too_large
 from rest_proxy.models.errors import errors
 from rest_proxy.models.v2.consumers import (
@@ -263,7 +263,7 @@ class _Client:
         return self._connection is not None and self._connection.is_broken
 
 
-async def _records_type(instances: Instances, group: str, name: str, accept: bytes) -> bytes:
+async def _records_type(instances: CallerInstances, group: str, name: str, accept: bytes) -> bytes:
     """The media type of the records; raises ProxyError unless the client accepts the instance's format."""
     own = await instances.format_of(group, name)
     offered = next(media_type for media_type, format_ in EMBEDDED.items() if format_ is own)

@@ -12,13 +12,14 @@ from starlette.requests import ClientDisconnect
 
 from core_broker.service.web.errors import status_error
 from core_broker.service.web.media_types import negotiate, without_parameters
+from rest_proxy.callers.pool import ClientPool
 from rest_proxy.errors import ProxyError, partition_not_found, topic_not_found
 from rest_proxy.formats.formats import Format
 from rest_proxy.models.errors import errors
 from rest_proxy.models.v2.produce import BODIES, EXAMPLES, V2ProduceError, V2ProduceResponse
 from rest_proxy.produce.v2.requests import parse
 from rest_proxy.produce.v2.results import NothingWritten, PartitionOffset, ProduceFailure
-from rest_proxy.produce.v2.sender import Destination, V2RecordSender
+from rest_proxy.produce.v2.sender import Destination
 from rest_proxy.routes.bytes_routes import route_class
 from rest_proxy.routes.media_types import EMBEDDED, V2, V2Response
 from rest_proxy.routes.parameters import is_topic_name
@@ -45,9 +46,9 @@ Partition = Annotated[int, Path(ge=0, le=_MAX_PARTITION, description="Number of 
 class V2Produce:
     """Answers produce requests."""
 
-    def __init__(self, settings: ProxySettings, sender: V2RecordSender) -> None:
+    def __init__(self, settings: ProxySettings, clients: ClientPool) -> None:
         self._max_records = settings.produce_request_max_records
-        self._sender = sender
+        self._clients = clients
 
     async def answer(self, request: Request) -> Response:
         """Serve one request, whatever is wrong with it."""
@@ -58,9 +59,10 @@ class V2Produce:
         try:
             format_ = _body_format(headers)
             guarantees = requested_guarantees(request)
+            sender = self._clients.of(request.scope).v2_sender
             produce_request = parse(await request.body(), max_records=self._max_records)
             topic, partition = _topic_partition(request)
-            result = await self._sender.send(produce_request, format_, Destination(topic, partition, guarantees))
+            result = await sender.send(produce_request, format_, Destination(topic, partition, guarantees))
             return Response(_encode(result), media_type=media_type)
         except NothingWritten as error:
             return _error_response(error, media_type, error.offsets)
@@ -72,9 +74,9 @@ class V2Produce:
             return status_error(400)  # There is no client to read it.
 
 
-def router(settings: ProxySettings, sender: V2RecordSender) -> APIRouter:
+def router(settings: ProxySettings, clients: ClientPool) -> APIRouter:
     """The routes."""
-    routes = APIRouter(tags=["v2 produce"], route_class=route_class(V2Produce(settings, sender).answer))
+    routes = APIRouter(tags=["v2 produce"], route_class=route_class(V2Produce(settings, clients).answer))
 
     @routes.post("/topics/{topic}", **_document("produceToTopicV2"))
     async def produce_to_topic(topic: Topic, acks: Acks = "all", idempotence: Idempotence = None) -> None:

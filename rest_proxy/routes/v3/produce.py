@@ -16,13 +16,15 @@ from core_broker.service.web.asgi import Receive, Scope, Send
 from core_broker.service.web.errors import envelope, status_error
 from core_broker.service.web.media_types import negotiate, without_parameters
 from rest_proxy.admin.cluster import KafkaCluster, unknown_topic_or_partition
+from rest_proxy.callers.clients import Clients
+from rest_proxy.callers.pool import ClientPool
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
 from rest_proxy.models.v3.produce import ProduceBatch, ProducedBatch, ProducedRecord, ProduceRecord, RefusedRecord
 from rest_proxy.produce.v3.batch import batch_result, read_batch
 from rest_proxy.produce.v3.requests import parse_record
 from rest_proxy.produce.v3.results import encode, failed_record
-from rest_proxy.produce.v3.sender import Destination, V3RecordSender
+from rest_proxy.produce.v3.sender import Destination
 from rest_proxy.produce.v3.stream import NextChunk, RecordStream, RecordStreams, StreamLimits
 from rest_proxy.routes.bytes_routes import route_class
 from rest_proxy.routes.media_types import JSON
@@ -48,11 +50,11 @@ class V3Produce:
     """Answers produce requests."""
 
     def __init__(
-        self, settings: ProxySettings, *, sender: V3RecordSender, cluster: KafkaCluster, streams: RecordStreams
+        self, settings: ProxySettings, *, clients: ClientPool, cluster: KafkaCluster, streams: RecordStreams
     ) -> None:
         self._max_bytes = settings.request_max_bytes
         self._max_entries = settings.produce_batch_max_entries
-        self._sender = sender
+        self._clients = clients
         self._cluster = cluster
         self._cluster_id: str | None = None
         self._streams = streams
@@ -77,8 +79,9 @@ class V3Produce:
 
     async def _produce(self, request: Request) -> Response:
         destination = await self._destination(request)
+        clients = self._clients.of(request.scope)
         if is_stream(request.scope, self._max_bytes):
-            return _StreamResponse(self._stream(destination))
+            return _StreamResponse(self._stream(destination, clients))
         body = await request.body()
         if not body.strip():
             raise ProxyError(42206, "Request body is empty. Data is required.")
@@ -86,9 +89,10 @@ class V3Produce:
             record = parse_record(body)
         except ProxyError:
             # The body has several records, or a bad one: the stream finds out where each ends.
-            return _StreamResponse(self._stream(destination), body)
-        written = await self._sender.write(record, destination.topic)
-        (result,) = await self._sender.send([written], destination)
+            return _StreamResponse(self._stream(destination, clients), body)
+        sender = clients.v3_sender
+        written = await sender.write(record, destination.topic)
+        (result,) = await sender.send([written], destination)
         if not isinstance(result, ProxyError):
             return Response(encode(result), media_type=_JSON)
         if result.status in _STATUS_ERRORS:
@@ -97,13 +101,16 @@ class V3Produce:
 
     async def _produce_batch(self, request: Request) -> Response:
         destination = await self._destination(request)
+        sender = self._clients.of(request.scope).v3_sender
         batch = read_batch(await request.body(), self._max_entries)
-        written = [await self._sender.write_text(entry, destination.topic) for entry in batch.entries]
-        results = await self._sender.send(written, destination)
+        written = [await sender.write_text(entry, destination.topic) for entry in batch.entries]
+        results = await sender.send(written, destination)
         return Response(encode(batch_result(batch.ids, results)), status_code=_MULTI_STATUS, media_type=_JSON)
 
-    def _stream(self, destination: Destination) -> RecordStream:
-        return RecordStream(self._sender, destination, limits=self._limits, streams=self._streams)
+    def _stream(self, destination: Destination, clients: Clients) -> RecordStream:
+        return RecordStream(
+            clients.v3_sender, destination, limits=self._limits, streams=self._streams, identity=clients.identity
+        )
 
     async def _destination(self, request: Request) -> Destination:
         """Check the headers, the query and the path; raises ProxyError."""
@@ -156,11 +163,9 @@ class _StreamResponse(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-def router(
-    settings: ProxySettings, *, sender: V3RecordSender, cluster: KafkaCluster, streams: RecordStreams
-) -> APIRouter:
+def router(settings: ProxySettings, *, clients: ClientPool, cluster: KafkaCluster, streams: RecordStreams) -> APIRouter:
     """The routes."""
-    produce = V3Produce(settings, sender=sender, cluster=cluster, streams=streams)
+    produce = V3Produce(settings, clients=clients, cluster=cluster, streams=streams)
     routes = APIRouter(tags=["v3 records"], route_class=route_class(produce.answer))
 
     @routes.post("/v3/clusters/{cluster_id}/topics/{topic_name}/records", **_RECORDS)

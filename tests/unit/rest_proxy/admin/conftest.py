@@ -9,7 +9,7 @@ from tests.support.broker import BrokerProcess
 
 def reaching(settings: ClientSettings) -> KafkaCluster:
     """A cluster behind these settings, be it there or not."""
-    return KafkaCluster(Admin(settings), Reachability(settings), address=settings.bootstrap_servers)
+    return KafkaCluster(lambda: Admin(settings), Reachability(settings), address=settings.bootstrap_servers)
 
 
 @pytest.fixture(scope="session")

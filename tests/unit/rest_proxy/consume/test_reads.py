@@ -5,7 +5,7 @@ import pytest
 from core_broker.client.producer import Producer
 from core_broker.client.reachability import Reachability
 from core_broker.client.records import OutgoingRecord
-from rest_proxy.consume.readers import Readers
+from rest_proxy.consume.readers import ReaderPool, Readers
 from rest_proxy.consume.reads import Page, PageRequest, Pages, Start
 from rest_proxy.settings import ProxySettings
 from tests.support.admin import create_topic
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.processes
 async def readers(broker: BrokerProcess) -> AsyncIterator[Readers]:
     """Readers of the running broker."""
     settings = ProxySettings(bootstrap_servers=(broker.bootstrap,))
-    async with Readers(settings, Reachability(settings.kafka())) as made:
-        yield made
+    async with ReaderPool(settings) as pool:
+        yield Readers(pool, settings, Reachability(settings.kafka()))
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ async def test_pages_that_follow_each_other_share_a_reader(readers: Readers, top
         page = await read(readers, topic, offset)
         seen += [record.offset for record in page.records]
         offset = page.next_offset
-        kept |= set(readers._idle)
-        assert (readers.in_use, readers.idle) == (0, 1)
+        kept |= set(readers._pool._idle)
+        assert (readers._pool.in_use, readers._pool.idle) == (0, 1)
     assert seen == list(range(10))
     assert len(kept) == 1
 
@@ -64,7 +64,7 @@ async def test_pages_elsewhere_have_readers_of_their_own(readers: Readers, topic
     for offset in (0, 7, 2):
         page = await read(readers, topic, offset)
         assert page.records[0].offset == offset
-    assert readers.idle == 3
+    assert readers._pool.idle == 3
 
 
 async def test_a_page_knows_the_bounds_of_its_partition(readers: Readers, topic: str) -> None:
@@ -75,5 +75,5 @@ async def test_a_page_knows_the_bounds_of_its_partition(readers: Readers, topic:
 async def test_a_page_does_not_wait_when_the_client_has_left(readers: Readers, topic: str) -> None:
     page = await read(readers, topic, 10, is_gone=True, timeout_ms=2**31)
     assert page.records == []
-    readers.is_stopping = True
+    readers._pool.is_stopping = True
     assert (await read(readers, topic, 10, timeout_ms=2**31)).records == []

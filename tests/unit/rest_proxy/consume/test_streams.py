@@ -7,7 +7,7 @@ import pytest
 from core_broker.client.producer import Producer
 from core_broker.client.reachability import Reachability
 from core_broker.client.records import OutgoingRecord
-from rest_proxy.consume.readers import Readers
+from rest_proxy.consume.readers import ReaderPool, Readers
 from rest_proxy.consume.reads import Start
 from rest_proxy.consume.rendering import RecordRenderer, RecordV2
 from rest_proxy.consume.stream_frames import JsonLines
@@ -25,12 +25,24 @@ PLAIN = RecordRenderer(
 )
 
 
-@pytest.fixture
-async def streams(broker: BrokerProcess) -> AsyncIterator[Streams]:
+class OpenStreams(Streams):
     """At most one stream of the running broker, that never says that it lives."""
+
+    def __init__(self, pool: ReaderPool, settings: ProxySettings) -> None:
+        super().__init__(pool, limit=1, heartbeat_ms=10**6)
+        self.readers = Readers(pool, settings, Reachability(settings.kafka()))
+
+
+@pytest.fixture
+async def streams(broker: BrokerProcess) -> AsyncIterator[OpenStreams]:
+    """Streams of the proxy itself."""
     settings = ProxySettings(bootstrap_servers=(broker.bootstrap,))
-    async with Readers(settings, Reachability(settings.kafka())) as readers:
-        yield Streams(readers, limit=1, heartbeat_ms=10**6)
+    async with ReaderPool(settings) as pool:
+        yield OpenStreams(pool, settings)
+
+
+async def opened(streams: OpenStreams, wanted: StreamRequest) -> Stream:
+    return await streams.open(wanted, streams.readers)
 
 
 @pytest.fixture
@@ -62,25 +74,25 @@ def chunks(
     return streams.chunks(stream, JsonLines(PLAIN, stream.positions), decoders=(), count=count)
 
 
-async def test_a_stream_counts_its_records(streams: Streams, topic: str) -> None:
+async def test_a_stream_counts_its_records(streams: OpenStreams, topic: str) -> None:
     counted: list[int] = []
-    stream = await streams.open(request(topic))
+    stream = await opened(streams, request(topic))
     text = b"".join([chunk async for chunk in chunks(streams, stream, counted.append)])
     stream.close()
     assert (text.count(b"\n"), sum(counted)) == (3, 3)
 
 
-async def test_a_stream_counts_as_one_until_it_is_closed_however_often(streams: Streams, topic: str) -> None:
-    stream = await streams.open(request(topic))
+async def test_a_stream_counts_as_one_until_it_is_closed_however_often(streams: OpenStreams, topic: str) -> None:
+    stream = await opened(streams, request(topic))
     with pytest.raises(ProxyError, match="streams.max") as caught:
-        await streams.open(request(topic))
+        await opened(streams, request(topic))
     assert caught.value.status == 429
     for _ in range(2):
         stream.close()
         assert streams.count == 0
 
 
-async def test_a_stream_that_cannot_begin_does_not_count(streams: Streams, topic: str) -> None:
+async def test_a_stream_that_cannot_begin_does_not_count(streams: OpenStreams, topic: str) -> None:
     for wrong in (
         {"partition": 5},
         {"partition": 2**31 - 1},
@@ -88,12 +100,12 @@ async def test_a_stream_that_cannot_begin_does_not_count(streams: Streams, topic
         {"partition": None, "position": {7: 0}},
     ):
         with pytest.raises(ProxyError):
-            await streams.open(request(topic, **wrong))
+            await opened(streams, request(topic, **wrong))
         assert streams.count == 0
 
 
-async def test_all_streams_end_when_the_proxy_stops_and_none_begins(streams: Streams, topic: str) -> None:
-    stream = await streams.open(request(topic, until_end=False))
+async def test_all_streams_end_when_the_proxy_stops_and_none_begins(streams: OpenStreams, topic: str) -> None:
+    stream = await opened(streams, request(topic, until_end=False))
     async with aclosing(chunks(streams, stream)) as lines:
         assert (await anext(lines)).count(b"\n") == 3
         streams.stop()
@@ -102,4 +114,4 @@ async def test_all_streams_end_when_the_proxy_stops_and_none_begins(streams: Str
     assert b'"error_code":503' in rest[-1]
     assert b'"position":"0:3"' in rest[-1]
     with pytest.raises(ProxyError, match="the proxy stops"):
-        await streams.open(request(topic))
+        await opened(streams, request(topic))

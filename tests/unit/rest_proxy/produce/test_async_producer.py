@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 from core_broker.client.errors import ClientError, NotFound, Rejected, Retriable, Unreachable
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
-from rest_proxy.produce.async_producer import AsyncProducer
+from rest_proxy.produce.async_producer import AsyncProducer, make
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
@@ -24,7 +24,7 @@ def settings(bootstrap: str) -> ClientSettings:
 
 @pytest.fixture
 async def producer(broker: BrokerProcess) -> AsyncIterator[AsyncProducer]:
-    made = AsyncProducer(settings(broker.bootstrap), defaults=IDEMPOTENT)
+    made = AsyncProducer(make(settings(broker.bootstrap), IDEMPOTENT))
     yield made
     await made.close(5)
 
@@ -80,7 +80,7 @@ async def test_nothing_at_all_is_sent_at_once(producer: AsyncProducer) -> None:
 
 
 async def test_a_full_queue_refuses_what_is_too_much_and_sends_the_rest(broker: BrokerProcess, name: str) -> None:
-    small = AsyncProducer(settings(broker.bootstrap), defaults={**IDEMPOTENT, "queue.buffering.max.messages": 10})
+    small = AsyncProducer(make(settings(broker.bootstrap), {**IDEMPOTENT, "queue.buffering.max.messages": 10}))
     outcomes = await small.send_all([OutgoingRecord(topic=name, value=b"x")] * 30)
     kinds = [type(outcome) for outcome in outcomes]
     assert kinds.count(Delivery) + kinds.count(Retriable) == 30
@@ -90,7 +90,7 @@ async def test_a_full_queue_refuses_what_is_too_much_and_sends_the_rest(broker: 
 
 
 async def test_without_acknowledgement_nobody_knows_the_offset(broker: BrokerProcess, name: str) -> None:
-    careless = AsyncProducer(settings(broker.bootstrap), defaults={"acks": "0"})
+    careless = AsyncProducer(make(settings(broker.bootstrap), {"acks": "0"}))
     (outcome,) = await careless.send_all([OutgoingRecord(topic=name, value=b"x")])
     assert isinstance(outcome, Delivery)
     assert outcome.offset == -1
@@ -100,7 +100,7 @@ async def test_without_acknowledgement_nobody_knows_the_offset(broker: BrokerPro
 async def test_records_that_were_never_sent_can_be_dropped_when_the_cluster_is_gone() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        lonely = AsyncProducer(settings(f"127.0.0.1:{taken.getsockname()[1]}"), defaults=IDEMPOTENT)
+        lonely = AsyncProducer(make(settings(f"127.0.0.1:{taken.getsockname()[1]}"), IDEMPOTENT))
         future = lonely.send_all([OutgoingRecord(topic="t", value=b"x")] * 2)
         async with asyncio.timeout(30):
             await lonely.down()

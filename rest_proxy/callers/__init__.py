@@ -1,0 +1,1 @@
+"""Kafka clients for each caller: nobody ever uses those of another."""

@@ -1,0 +1,342 @@
+"""The REST proxy acts as its callers: a broker with TLS, users and access rules decides what they may do."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.patience import eventually
+from tests.support.proxy_access import V2, AccessWorld, Caller, SecuredProxy, access_world, proxy_client, token_of
+
+RECORD = {"value": {"type": "STRING", "data": "x"}}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessWorld]:
+    with access_world(tmp_path_factory.mktemp("access")) as made:
+        for name in ("alice", "bob"):
+            made.users.add(name, f"{name} secret")
+        made.users.create_topic("orders", "secrets", "shared")
+        for topic in ("orders", "shared"):
+            made.users.allow("alice", topic, "ALL")
+        made.users.allow("bob", "shared", "ALL")
+        for name in ("alice", "bob"):
+            made.users.allow(name, "readers", "READ", kind="GROUP", prefixed=True)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def alice(world: AccessWorld) -> Caller:
+    """May use the topics orders and shared."""
+    caller = world.user("alice")
+    assert caller.produce("orders").status_code == 200
+    return caller
+
+
+@pytest.fixture(scope="module")
+def bob(world: AccessWorld) -> Caller:
+    """May use the topic shared."""
+    return world.user("bob")
+
+
+# -- the rules of the cluster are the only ones -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/topics/orders",
+        "/topics/orders/partitions",
+        "/topics/orders/partitions/0/offsets",
+        "/topics/orders/partitions/0/records?offset=0",
+        "/topics/orders/records?until=end",
+        ":/topics/orders",
+        ":/topics/orders/configs",
+        ":/topics/orders/partitions",
+        ":/topics/orders/partitions/0/records",
+        ":/topics/orders/records?until=end",
+    ],
+)
+def test_a_topic_is_read_with_the_rights_of_the_caller(alice: Caller, bob: Caller, path: str) -> None:
+    assert alice.ask("GET", path).status_code == 200
+    refused = bob.ask("GET", path)
+    assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
+
+
+def test_records_are_written_with_the_rights_of_the_caller(alice: Caller, bob: Caller) -> None:
+    assert alice.produce("orders").status_code == 200
+    assert bob.produce("shared").status_code == 200
+    for caller, topic in ((alice, "secrets"), (bob, "orders"), (bob, "secrets")):
+        refused = caller.produce(topic)
+        assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
+        assert caller.ask("POST", f":/topics/{topic}/records", RECORD).json()["error_code"] == 40301
+        batch = {"entries": [{"id": "1", **RECORD}]}
+        failures = caller.ask("POST", f":/topics/{topic}/records:batch", batch).json()["failures"]
+        assert [failure["error_code"] for failure in failures] == [40301]
+    assert alice.ask("POST", ":/topics/orders/records", RECORD).json()["error_code"] == 200
+
+
+def test_lists_have_what_the_caller_may_see(alice: Caller, bob: Caller) -> None:
+    assert sorted(alice.ask("GET", "/topics").json()) == ["orders", "shared"]
+    assert bob.ask("GET", "/topics").json() == ["shared"]
+    assert [topic["topic_name"] for topic in bob.ask("GET", ":/topics").json()["data"]] == ["shared"]
+
+
+def test_the_cluster_is_administered_with_the_rights_of_the_caller(world: AccessWorld, alice: Caller) -> None:
+    admin = world.user("admin")
+    topic = {"topic_name": "made"}
+    rule = {
+        "resource_type": "TOPIC",
+        "resource_name": "made",
+        "pattern_type": "LITERAL",
+        "principal": "User:zoe",
+        "host": "*",
+        "operation": "READ",
+        "permission": "ALLOW",
+    }
+    requests: Sequence[tuple[str, str, Any]] = (
+        ("POST", ":/topics", topic),
+        ("POST", ":/acls", rule),
+        ("GET", ":/acls", None),
+        ("PUT", ":/topics/made/configs/retention.ms", {"value": "1000"}),
+        ("GET", ":/broker-configs", None),
+        ("PUT", ":/broker-configs/log.cleaner.threads", {"value": "1"}),
+        ("PATCH", ":/topics/made", {"partitions_count": 2}),
+        ("DELETE", ":/topics/made", None),
+    )
+    for method, path, body in requests:
+        refused = alice.ask(method, path, body)
+        assert (refused.status_code, refused.json()["error_code"]) == (403, 40301), f"{method} {path}: {refused.text}"
+        done = admin.ask(method, path, body)
+        assert done.is_success, f"{method} {path}: {done.text}"
+
+
+def test_the_broker_sees_the_callers_and_not_the_proxy(world: AccessWorld, bob: Caller) -> None:
+    bob.produce("secrets")
+    bob.ask("GET", ":/acls")
+
+    def refused() -> set[str]:
+        events = [json.loads(line) for line in world.broker.log_text().splitlines() if line.startswith("{")]
+        return {event["principal"] for event in events if event.get("event") == "denied"}
+
+    assert "User:bob" in eventually(refused, lambda found: "User:bob" in found)
+    assert "User:proxy" not in refused()
+
+
+# -- consumer instances -----------------------------------------------------------------------------------------------
+
+
+def test_instances_of_others_are_not_there(world: AccessWorld, alice: Caller, bob: Caller) -> None:
+    assert alice.open_instance("readers-1", "mine", ["orders"]).status_code == 204
+    path = "/consumers/readers-1/instances/mine"
+    for method, suffix, body in (
+        ("GET", "/records", None),
+        ("GET", "/subscription", None),
+        ("GET", "/assignments", None),
+        ("GET", "/offsets", None),
+        ("POST", "/offsets", {"offsets": []}),
+        ("POST", "/subscription", {"topics": ["shared"]}),
+        ("DELETE", "/subscription", None),
+        ("DELETE", "", None),
+    ):
+        refused = bob.ask(method, path + suffix, body, media_type=V2)
+        assert (refused.status_code, refused.json()["error_code"]) == (404, 40403), f"{method} {suffix}"
+        assert refused.json()["message"] == world.user("bob").ask(method, path + "x" + suffix, body).json()["message"]
+    assert bob.open_instance("readers-1", "mine", ["shared"]).status_code == 204
+    assert alice.open_instance("readers-1", "mine").json()["error_code"] == 40902
+    assert eventually(lambda: alice.poll("readers-1", "mine").json())[0]["topic"] == "orders"
+    assert bob.ask("DELETE", path).status_code == 204
+    assert bob.ask("DELETE", path).status_code == 404
+    assert alice.ask("DELETE", path).status_code == 204
+
+
+def test_groups_and_topics_are_refused_to_those_who_may_not_read_them(alice: Caller, bob: Caller) -> None:
+    alice.open_instance("foreign", "one", ["orders"])
+    bob.open_instance("readers-2", "one", ["orders"])
+    for caller, group in ((alice, "foreign"), (bob, "readers-2")):
+        refused = eventually(lambda caller=caller, group=group: caller.poll(group, "one"), lambda r: r.is_error)  # type: ignore[misc]  # no lambda is typed
+        assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
+        assert caller.ask("DELETE", f"/consumers/{group}/instances/one").status_code == 204
+
+
+# -- passwords change, users go ---------------------------------------------------------------------------------------
+
+
+def test_a_changed_password_has_clients_of_its_own_and_instances_go_on(world: AccessWorld) -> None:
+    world.users.add("carol", "first")
+    world.users.allow("carol", "shared", "ALL")
+    world.users.allow("carol", "readers", "READ", kind="GROUP", prefixed=True)
+    old = world.user("carol", "first")
+    old.produce("shared", "before")
+    old.open_instance("readers-3", "one", ["shared"])
+    eventually(lambda: old.poll("readers-3", "one").json())
+    clients = world.gauge("callers")
+    world.users.add("carol", "second")
+    new = world.user("carol", "second")
+    assert new.produce("shared", "after").status_code == 200
+    assert world.gauge("callers") == clients + 1
+    eventually(lambda: old.produce("shared").status_code, lambda status: status == 401)
+    found = eventually(lambda: new.poll("readers-3", "one").json())
+    assert found[-1]["value"] == "after"
+    assert old.poll("readers-3", "one").status_code == 401
+    assert new.ask("DELETE", "/consumers/readers-3/instances/one").status_code == 204
+
+
+class Lines:
+    """What a stream sends, until it ends."""
+
+    def __init__(self, caller: Caller, path: str) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._request = (caller, path)
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        caller, path = self._request
+        with (
+            httpx2.Client(base_url=caller.http.base_url, headers=caller.http.headers, timeout=60) as client,
+            client.stream("GET", path, headers={"accept": "application/x-ndjson"}) as response,
+        ):
+            for line in response.iter_lines():
+                if line:  # otherwise it is a heartbeat
+                    self.lines.append(json.loads(line))
+
+    def last(self) -> dict[str, Any]:
+        """The last line, when the stream has ended."""
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        return self.lines[-1]
+
+
+def test_streams_of_a_deleted_user_end_with_a_message(world: AccessWorld) -> None:
+    world.users.add("dave", "dave secret")
+    world.users.allow("dave", "shared", "ALL")
+    dave = world.user("dave")
+    assert dave.produce("shared").status_code == 200
+    reading = Lines(dave, "/topics/shared/records?from=beginning")
+    eventually(lambda: reading.lines)
+    connection = http.client.HTTPConnection("127.0.0.1", dave.http.base_url.port or 0, timeout=60)
+    connection.putrequest("POST", f"{dave.cluster}/topics/shared/records")
+    for name, value in {**dave.http.headers, "transfer-encoding": "chunked"}.items():
+        if name not in ("host", "connection", "accept-encoding"):
+            connection.putheader(name, value)
+    connection.endheaders()
+    record = json.dumps(RECORD).encode()
+    connection.send(b"%x\r\n%b\r\n" % (len(record), record))
+    response = connection.getresponse()
+    assert json.loads(response.readline())["error_code"] == 200
+    world.users.remove("dave")
+    # The body stays open: it is the proxy that ends it.
+    assert json.loads(response.readline())["error_code"] == 40101
+    connection.close()
+    assert reading.last()["error_code"] == 40101
+    assert dave.produce("shared").status_code == 401
+
+
+def test_a_stream_ends_when_the_right_to_read_is_taken_back(world: AccessWorld) -> None:
+    world.users.add("eve", "eve secret")
+    world.users.allow("eve", "shared", "READ")
+    world.users.allow("eve", "shared", "DESCRIBE")
+    eve = world.user("eve")
+    reading = Lines(eve, "/topics/shared/records?from=beginning")
+    eventually(lambda: reading.lines)
+    world.users.forbid("eve", "shared", "READ")
+    assert reading.last()["error_code"] == 40301
+
+
+# -- tokens and certificates ------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_passed_on_and_a_newer_one_takes_its_place(world: AccessWorld) -> None:
+    lasts_s = 6.0
+    first = world.with_token(token_of("alice", lasts_s=lasts_s))
+    ends_at = time.monotonic() + lasts_s
+    assert first.produce("orders").status_code == 200
+    assert first.produce("secrets").json()["error_code"] == 40301
+    assert first.open_instance("readers-4", "one", ["orders"]).status_code == 204
+    clients = world.gauge("callers")
+    newer = world.with_token(token_of("alice"))
+    assert newer.produce("orders").status_code == 200
+    assert world.gauge("callers") == clients
+    reading = Lines(newer, "/topics/orders/records")
+    eventually(lambda: time.monotonic() > ends_at + 1)
+    assert first.produce("orders").status_code == 401
+    assert newer.produce("orders", "later").status_code == 200
+    eventually(lambda: reading.lines and reading.lines[-1].get("value"))
+    assert eventually(lambda: newer.poll("readers-4", "one").json())
+    assert newer.ask("DELETE", "/consumers/readers-4/instances/one").status_code == 204
+    assert newer.ask("GET", ":/topics/orders").status_code == 200
+
+
+def test_with_the_last_token_everything_of_it_ends(world: AccessWorld) -> None:
+    world.users.allow("tom", "shared", "ALL")
+    world.users.allow("tom", "readers", "READ", kind="GROUP", prefixed=True)
+    tom = world.with_token(token_of("tom", lasts_s=7))
+    before = world.gauge("callers")
+    assert tom.produce("shared").status_code == 200
+    assert tom.open_instance("readers-5", "one", ["shared"]).status_code == 204
+    reading = Lines(tom, "/topics/shared/records?from=beginning")
+    eventually(lambda: world.users.members("readers-5"))
+    assert reading.last()["error_code"] == 40101
+    assert tom.produce("shared").status_code == 401
+    eventually(lambda: world.gauge("callers"), lambda count: count == before)
+    assert eventually(lambda: world.users.members("readers-5"), lambda members: not members) == []
+    back = world.with_token(token_of("tom"))
+    assert eventually(lambda: back.poll("readers-5", "one").json())
+    assert back.ask("DELETE", "/consumers/readers-5/instances/one").status_code == 204
+
+
+def test_a_token_that_only_the_proxy_accepts_is_refused_by_the_cluster(world: AccessWorld, tmp_path: Path) -> None:
+    settings = {**world.proxy.settings, "sasl.oauthbearer.expected.audience": "someone-else"}
+    with (
+        SecuredProxy(tmp_path, world.broker, registry="http://127.0.0.1:1", settings=settings) as proxy,
+        proxy_client(proxy.url, f"Bearer {token_of('alice', aud='someone-else')}") as client,
+    ):
+        for path in ("/topics", "/topics/orders/partitions/0/records?offset=0"):
+            refused = client.get(path)
+            assert (refused.status_code, refused.json()["error_code"]) == (401, 40101)
+
+
+def test_a_certificate_opens_what_is_not_the_cluster_s(world: AccessWorld) -> None:
+    with world.proxy.by_certificate("alice") as client:
+        assert client.get("/metrics").status_code == 200
+        refused = client.get("/topics")
+        assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
+        assert "log in with a password or a token" in refused.json()["message"]
+        assert client.post("/topics/orders", json={"records": []}).status_code == 403
+
+
+# -- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_clients_of_few_callers_are_kept_and_only_for_a_while(world: AccessWorld, tmp_path: Path) -> None:
+    limits = {"caller.clients.max": "2", "caller.clients.idle.timeout.ms": "1000"}
+    settings = {**world.proxy.settings, **limits}
+    with SecuredProxy(tmp_path, world.broker, registry="http://127.0.0.1:1", settings=settings) as proxy:
+        small = AccessWorld(world.broker, proxy)
+        small.cluster_id = world.cluster_id
+        alice, bob, admin = small.user("alice"), small.user("bob"), small.user("admin")
+        with alice.http.stream("GET", "/topics/shared/records"):
+            with bob.http.stream("GET", "/topics/shared/records"):
+                refused = admin.ask("GET", "/topics")
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+                assert "caller.clients.max" in refused.json()["message"]
+                assert alice.ask("GET", "/topics").status_code == 200
+                assert admin.ask("GET", "/health").status_code == 200
+            eventually(lambda: admin.ask("GET", "/topics").status_code, lambda status: status == 200)
+            assert small.gauge("callers") == 2
+        assert eventually(lambda: small.gauge("callers"), lambda count: count == 0) == 0
+        assert alice.produce("shared").status_code == 200
+        small.close()
+
+
+def test_no_secret_is_in_the_log_of_the_proxy(world: AccessWorld) -> None:
+    text = world.proxy.log_text()
+    for secret in ("alice secret", "bob secret", "first", "second secret", "secret of the proxy", "eyJ"):
+        assert secret not in text
