@@ -11,8 +11,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.furnished_proxy import FurnishedProxy
 from tests.support.patience import eventually
 from tests.support.proxy_access import V2, AccessWorld, Caller, SecuredProxy, access_world, proxy_client, token_of
+from tests.support.registry import RegistryProcess
+from tests.support.registry_access import rule
+from tests.support.route_walk import Judge, Operation, is_allowed, operations_of, status, walked
+from tests.support.web_login import basic
 
 RECORD = {"value": {"type": "STRING", "data": "x"}}
 
@@ -22,8 +27,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessWorld]:
     with access_world(tmp_path_factory.mktemp("access")) as made:
         for name in ("alice", "bob"):
             made.users.add(name, f"{name} secret")
-        made.users.create_topic("orders", "secrets", "shared")
-        for topic in ("orders", "shared"):
+        made.users.create_topic("bills", "secrets", "shared")
+        for topic in ("bills", "shared"):
             made.users.allow("alice", topic, "ALL")
         made.users.allow("bob", "shared", "ALL")
         for name in ("alice", "bob"):
@@ -33,9 +38,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessWorld]:
 
 @pytest.fixture(scope="module")
 def alice(world: AccessWorld) -> Caller:
-    """May use the topics orders and shared."""
+    """May use the topics bills and shared."""
     caller = world.user("alice")
-    assert caller.produce("orders").status_code == 200
+    assert caller.produce("bills").status_code == 200
     return caller
 
 
@@ -45,22 +50,128 @@ def bob(world: AccessWorld) -> Caller:
     return world.user("bob")
 
 
+# -- every route ------------------------------------------------------------------------------------------------------
+
+OPEN_TO_ALL_USERS = (
+    "getHealth",
+    "getMetrics",
+    "getRootV2",
+    "postRootV2",
+    "createConsumerInstanceV2",
+    "listBrokersV2",
+    "listKafkaClusters",
+    "getKafkaCluster",
+    "listKafkaBrokers",
+    "getKafkaBroker",
+)
+"""Kafka tells every user where its brokers are; a consumer may be made, and has to ask the cluster for everything."""
+LISTS = ("listTopicsV2", "listKafkaTopics", "listKafkaConfigsOfTopics", "listKafkaConsumerGroups")
+"""They show what the caller may see."""
+NOT_THERE = ("getKafkaReassignment", "getKafkaClusterConfig", "listKafkaDefaultTopicConfigs", "createKafkaTopic")
+"""With every right, too, since nothing is being moved, nothing was set, and the topic exists."""
+READ = {"readRecordsV2": {"offset": "0"}}
+RULE = {
+    "resource_type": "TOPIC",
+    "resource_name": "walked",
+    "pattern_type": "LITERAL",
+    "principal": "User:zoe",
+    "host": "*",
+    "operation": "READ",
+    "permission": "ALLOW",
+}
+
+
+@pytest.fixture(scope="module")
+def operations(world: AccessWorld) -> list[Operation]:
+    """Every route, asked for things that are there, and that belong to the administrator."""
+    furnished = FurnishedProxy(world.proxy, world.user("admin").http.headers)
+    furnished.furnish()
+    queries = {**READ, "deleteKafkaAcls": RULE}
+    found = operations_of(
+        furnished.document(),
+        furnished.known(),
+        bodies={"createConsumerInstanceV2": {"name": "another"}},
+        queries=queries,
+    )
+    furnished.http.close()
+    return found
+
+
+def is_empty(answer: httpx2.Response) -> bool:
+    found = answer.json()
+    return answer.status_code == 200 and not (found["data"] if isinstance(found, dict) else found)
+
+
+def is_denied(answer: httpx2.Response) -> bool:
+    return answer.status_code == 403 and answer.json()["error_code"] == 40301
+
+
+def has_denied_records(answer: httpx2.Response) -> bool:
+    found = answer.json()
+    outcomes = found.get("failures", [found])
+    return answer.is_success and {outcome["error_code"] for outcome in outcomes} == {40301}
+
+
+def is_foreign(answer: httpx2.Response) -> bool:
+    return answer.status_code == 404 and answer.json()["error_code"] == 40403
+
+
+def test_no_route_answers_without_a_login_or_with_a_wrong_one(world: AccessWorld, operations: list[Operation]) -> None:
+    assert len(operations) > 70
+    for caller in (
+        world.anyone(),
+        world.user("alice", "wrong"),
+        world.user("nobody", "wrong"),
+        world.with_token(token_of("alice", aud="others")),
+        world.with_token(token_of("alice", lasts_s=-10)),
+    ):
+        assert list(walked(operations, caller.http, status(401))) == []
+
+
+def test_no_route_shows_or_changes_anything_for_a_user_without_rights(
+    world: AccessWorld, operations: list[Operation]
+) -> None:
+    world.users.add("zoe", "zoe secret")
+    instances = [one.name for one in operations if "/instances/{name}" in one.template]
+    assert len(instances) > 10
+    exceptions: dict[str, Judge] = {
+        **dict.fromkeys(OPEN_TO_ALL_USERS, status(200)),
+        **dict.fromkeys(LISTS, is_empty),
+        **dict.fromkeys(instances, is_foreign),
+        **dict.fromkeys(("produceRecord", "produceRecordBatch"), has_denied_records),
+        "listKafkaReplicasOfBroker": is_empty,
+    }
+    zoe = world.user("zoe")
+    assert list(walked(operations, zoe.http, is_denied, exceptions)) == []
+    assert zoe.ask("DELETE", "/consumers/billing/instances/another").status_code == 204
+
+
+def test_every_route_works_for_a_user_with_all_rights(world: AccessWorld, operations: list[Operation]) -> None:
+    exceptions: dict[str, Judge] = {
+        **dict.fromkeys(NOT_THERE, is_allowed),
+        "assignPartitionsV2": status(409),  # it has subscribed
+    }
+    admin = world.user("admin")
+    assert list(walked(operations, admin.http, lambda answer: answer.is_success, exceptions)) == []
+    assert admin.ask("DELETE", "/consumers/billing/instances/another").status_code == 204
+
+
 # -- the rules of the cluster are the only ones -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "/topics/orders",
-        "/topics/orders/partitions",
-        "/topics/orders/partitions/0/offsets",
-        "/topics/orders/partitions/0/records?offset=0",
-        "/topics/orders/records?until=end",
-        ":/topics/orders",
-        ":/topics/orders/configs",
-        ":/topics/orders/partitions",
-        ":/topics/orders/partitions/0/records",
-        ":/topics/orders/records?until=end",
+        "/topics/bills",
+        "/topics/bills/partitions",
+        "/topics/bills/partitions/0/offsets",
+        "/topics/bills/partitions/0/records?offset=0",
+        "/topics/bills/records?until=end",
+        ":/topics/bills",
+        ":/topics/bills/configs",
+        ":/topics/bills/partitions",
+        ":/topics/bills/partitions/0/records",
+        ":/topics/bills/records?until=end",
     ],
 )
 def test_a_topic_is_read_with_the_rights_of_the_caller(alice: Caller, bob: Caller, path: str) -> None:
@@ -70,20 +181,20 @@ def test_a_topic_is_read_with_the_rights_of_the_caller(alice: Caller, bob: Calle
 
 
 def test_records_are_written_with_the_rights_of_the_caller(alice: Caller, bob: Caller) -> None:
-    assert alice.produce("orders").status_code == 200
+    assert alice.produce("bills").status_code == 200
     assert bob.produce("shared").status_code == 200
-    for caller, topic in ((alice, "secrets"), (bob, "orders"), (bob, "secrets")):
+    for caller, topic in ((alice, "secrets"), (bob, "bills"), (bob, "secrets")):
         refused = caller.produce(topic)
         assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
         assert caller.ask("POST", f":/topics/{topic}/records", RECORD).json()["error_code"] == 40301
         batch = {"entries": [{"id": "1", **RECORD}]}
         failures = caller.ask("POST", f":/topics/{topic}/records:batch", batch).json()["failures"]
         assert [failure["error_code"] for failure in failures] == [40301]
-    assert alice.ask("POST", ":/topics/orders/records", RECORD).json()["error_code"] == 200
+    assert alice.ask("POST", ":/topics/bills/records", RECORD).json()["error_code"] == 200
 
 
 def test_lists_have_what_the_caller_may_see(alice: Caller, bob: Caller) -> None:
-    assert sorted(alice.ask("GET", "/topics").json()) == ["orders", "shared"]
+    assert sorted(alice.ask("GET", "/topics").json()) == ["bills", "shared"]
     assert bob.ask("GET", "/topics").json() == ["shared"]
     assert [topic["topic_name"] for topic in bob.ask("GET", ":/topics").json()["data"]] == ["shared"]
 
@@ -91,18 +202,9 @@ def test_lists_have_what_the_caller_may_see(alice: Caller, bob: Caller) -> None:
 def test_the_cluster_is_administered_with_the_rights_of_the_caller(world: AccessWorld, alice: Caller) -> None:
     admin = world.user("admin")
     topic = {"topic_name": "made"}
-    rule = {
-        "resource_type": "TOPIC",
-        "resource_name": "made",
-        "pattern_type": "LITERAL",
-        "principal": "User:zoe",
-        "host": "*",
-        "operation": "READ",
-        "permission": "ALLOW",
-    }
     requests: Sequence[tuple[str, str, Any]] = (
         ("POST", ":/topics", topic),
-        ("POST", ":/acls", rule),
+        ("POST", ":/acls", RULE),
         ("GET", ":/acls", None),
         ("PUT", ":/topics/made/configs/retention.ms", {"value": "1000"}),
         ("GET", ":/broker-configs", None),
@@ -133,7 +235,7 @@ def test_the_broker_sees_the_callers_and_not_the_proxy(world: AccessWorld, bob: 
 
 
 def test_instances_of_others_are_not_there(world: AccessWorld, alice: Caller, bob: Caller) -> None:
-    assert alice.open_instance("readers-1", "mine", ["orders"]).status_code == 204
+    assert alice.open_instance("readers-1", "mine", ["bills"]).status_code == 204
     path = "/consumers/readers-1/instances/mine"
     for method, suffix, body in (
         ("GET", "/records", None),
@@ -150,15 +252,15 @@ def test_instances_of_others_are_not_there(world: AccessWorld, alice: Caller, bo
         assert refused.json()["message"] == world.user("bob").ask(method, path + "x" + suffix, body).json()["message"]
     assert bob.open_instance("readers-1", "mine", ["shared"]).status_code == 204
     assert alice.open_instance("readers-1", "mine").json()["error_code"] == 40902
-    assert eventually(lambda: alice.poll("readers-1", "mine").json())[0]["topic"] == "orders"
+    assert eventually(lambda: alice.poll("readers-1", "mine").json())[0]["topic"] == "bills"
     assert bob.ask("DELETE", path).status_code == 204
     assert bob.ask("DELETE", path).status_code == 404
     assert alice.ask("DELETE", path).status_code == 204
 
 
 def test_groups_and_topics_are_refused_to_those_who_may_not_read_them(alice: Caller, bob: Caller) -> None:
-    alice.open_instance("foreign", "one", ["orders"])
-    bob.open_instance("readers-2", "one", ["orders"])
+    alice.open_instance("foreign", "one", ["bills"])
+    bob.open_instance("readers-2", "one", ["bills"])
     for caller, group in ((alice, "foreign"), (bob, "readers-2")):
         refused = eventually(lambda caller=caller, group=group: caller.poll(group, "one"), lambda r: r.is_error)  # type: ignore[misc]  # no lambda is typed
         assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
@@ -257,21 +359,21 @@ def test_a_token_is_passed_on_and_a_newer_one_takes_its_place(world: AccessWorld
     lasts_s = 6.0
     first = world.with_token(token_of("alice", lasts_s=lasts_s))
     ends_at = time.monotonic() + lasts_s
-    assert first.produce("orders").status_code == 200
+    assert first.produce("bills").status_code == 200
     assert first.produce("secrets").json()["error_code"] == 40301
-    assert first.open_instance("readers-4", "one", ["orders"]).status_code == 204
+    assert first.open_instance("readers-4", "one", ["bills"]).status_code == 204
     clients = world.gauge("callers")
     newer = world.with_token(token_of("alice"))
-    assert newer.produce("orders").status_code == 200
+    assert newer.produce("bills").status_code == 200
     assert world.gauge("callers") == clients
-    reading = Lines(newer, "/topics/orders/records")
+    reading = Lines(newer, "/topics/bills/records")
     eventually(lambda: time.monotonic() > ends_at + 1)
-    assert first.produce("orders").status_code == 401
-    assert newer.produce("orders", "later").status_code == 200
+    assert first.produce("bills").status_code == 401
+    assert newer.produce("bills", "later").status_code == 200
     eventually(lambda: reading.lines and reading.lines[-1].get("value"))
     assert eventually(lambda: newer.poll("readers-4", "one").json())
     assert newer.ask("DELETE", "/consumers/readers-4/instances/one").status_code == 204
-    assert newer.ask("GET", ":/topics/orders").status_code == 200
+    assert newer.ask("GET", ":/topics/bills").status_code == 200
 
 
 def test_with_the_last_token_everything_of_it_ends(world: AccessWorld) -> None:
@@ -293,12 +395,12 @@ def test_with_the_last_token_everything_of_it_ends(world: AccessWorld) -> None:
 
 
 def test_a_token_that_only_the_proxy_accepts_is_refused_by_the_cluster(world: AccessWorld, tmp_path: Path) -> None:
-    settings = {**world.proxy.settings, "sasl.oauthbearer.expected.audience": "someone-else"}
+    settings = {"sasl.oauthbearer.expected.audience": "someone-else"}
     with (
         SecuredProxy(tmp_path, world.broker, registry="http://127.0.0.1:1", settings=settings) as proxy,
         proxy_client(proxy.url, f"Bearer {token_of('alice', aud='someone-else')}") as client,
     ):
-        for path in ("/topics", "/topics/orders/partitions/0/records?offset=0"):
+        for path in ("/topics", "/topics/bills/partitions/0/records?offset=0"):
             refused = client.get(path)
             assert (refused.status_code, refused.json()["error_code"]) == (401, 40101)
 
@@ -309,15 +411,53 @@ def test_a_certificate_opens_what_is_not_the_cluster_s(world: AccessWorld) -> No
         refused = client.get("/topics")
         assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
         assert "log in with a password or a token" in refused.json()["message"]
-        assert client.post("/topics/orders", json={"records": []}).status_code == 403
+        assert client.post("/topics/bills", json={"records": []}).status_code == 403
+
+
+# -- the registry -----------------------------------------------------------------------------------------------------
+
+
+def test_the_registry_sees_the_caller_if_it_shall(world: AccessWorld, tmp_path: Path) -> None:
+    login = {
+        "authentication.method": "BASIC,BEARER",
+        "authentication.kafka.bootstrap.servers": world.broker.addresses["LOGIN"],
+        "authentication.kafka.security.protocol": "SASL_SSL",
+        "authentication.kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "authentication.kafka.ssl.ca.location": str(world.broker.stores.trust_store),
+        "super.users": "User:admin",
+        **{key: value for key, value in world.proxy.settings.items() if key.startswith("sasl.oauthbearer.")},
+    }
+    as_caller = {"schema.registry.as.caller": "true"}
+    as_proxy = {"schema.registry.basic.auth.user.info": "admin:admin secret"}
+    with RegistryProcess(tmp_path / "registry", settings=login) as registry:
+        with proxy_client(registry.url, basic("admin", "admin secret")) as admin:
+            assert admin.post("/security/acls", json=[rule("ALL", "shared-value")]).status_code == 201
+        for settings, bobs_status in ((as_caller, 403), (as_proxy, 200)):
+            folder = tmp_path / str(bobs_status)
+            with SecuredProxy(folder, world.broker, registry=registry.url, settings=settings) as proxy:
+                own = AccessWorld(world.broker, proxy)
+                for caller in (own.user("alice"), own.with_token(token_of("alice"))):
+                    assert avro(caller).status_code == 200
+                for caller in (own.user("bob"), own.with_token(token_of("bob"))):
+                    assert avro(caller).status_code == bobs_status
+                    path = "/topics/shared/partitions/0/records?offset=0"
+                    read = caller.http.get(path, headers={"accept": "application/vnd.kafka.avro.v2+json"})
+                    assert read.status_code == 200
+                    assert ("from alice" in read.text) is (bobs_status == 200)
+                own.close()
+
+
+def avro(caller: Caller) -> httpx2.Response:
+    """Write a record in Avro."""
+    body = {"value_schema": '"string"', "records": [{"value": "from alice"}]}
+    return caller.ask("POST", "/topics/shared", body, media_type="application/vnd.kafka.avro.v2+json")
 
 
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
 def test_clients_of_few_callers_are_kept_and_only_for_a_while(world: AccessWorld, tmp_path: Path) -> None:
-    limits = {"caller.clients.max": "2", "caller.clients.idle.timeout.ms": "1000"}
-    settings = {**world.proxy.settings, **limits}
+    settings = {"caller.clients.max": "2", "caller.clients.idle.timeout.ms": "1000"}
     with SecuredProxy(tmp_path, world.broker, registry="http://127.0.0.1:1", settings=settings) as proxy:
         small = AccessWorld(world.broker, proxy)
         small.cluster_id = world.cluster_id

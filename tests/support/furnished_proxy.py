@@ -1,6 +1,6 @@
 """A proxy with a broker and a registry of its own, and with everything that the examples of its document speak of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -21,9 +21,10 @@ INSTANCE: Final = "reader-1"
 class FurnishedProxy:
     """A running proxy whose cluster has topics, records, a consumer group and a consumer instance."""
 
-    def __init__(self, process: ProxyProcess) -> None:
+    def __init__(self, process: ProxyProcess, headers: Mapping[str, str] | None = None) -> None:
+        """`headers` are those of every request, such as a login."""
         self.process = process
-        self.http = httpx2.Client(base_url=process.url, timeout=30)
+        self.http = httpx2.Client(base_url=process.url, headers=headers, timeout=30)
         self.cluster_id: str = self.http.get("/v3/clusters").json()["data"][0]["cluster_id"]
 
     def furnish(self) -> None:
