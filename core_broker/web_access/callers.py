@@ -6,7 +6,7 @@ import msgspec
 from fastapi import Depends, Request
 from typing_extensions import override
 
-from core_broker.protocol.principals import ANONYMOUS, Principal
+from core_broker.protocol.principals import ANONYMOUS, Principal, parse_principal
 from core_broker.service.web.asgi import Scope
 
 _KEY: Final = "caudal.caller"
@@ -57,6 +57,11 @@ class Caller(msgspec.Struct, frozen=True):
     def is_anonymous(self) -> bool:
         """Whether the caller did not log in."""
         return self.principal == ANONYMOUS
+
+
+def caller_named(principal: str, *, host: str) -> Caller:
+    """The caller that another process of the service has let in. Raises ValueError."""
+    return Caller(parse_principal(principal), host)
 
 
 def set_caller(scope: Scope, caller: Caller) -> None:

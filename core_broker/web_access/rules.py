@@ -6,6 +6,7 @@ DESCRIBE_CONFIGS with ALTER_CONFIGS. What has no rule is allowed to super users 
 """
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -95,6 +96,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         resource = f"{self.resource_type}:{self.pattern_type}:{self.resource}"
         return f"{self.permission} {self.principal} from {self.host}: {self.operation} {resource}"
 
+    @property
+    def digest(self) -> str:
+        """The same for equal rules alone: a key for stores."""
+        return hashlib.sha256(msgspec.json.encode(msgspec.structs.astuple(self))).hexdigest()
+
 
 class RuleFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Selects rules; None matches everything."""
@@ -142,6 +148,8 @@ class Rules:
     def __init__(self, settings: RuleSettings, *, on_denial: Callable[[Denial], None] | None = None) -> None:
         """Rules are enforced only if callers have to log in."""
         self.is_enforced = bool(settings.methods) and settings.authorization_enable
+        self.is_known = False
+        """Whether the rules were read from their store; a service that answers earlier must refuse until then."""
         self._super_users = [parse_principal(user) for user in settings.super_users]
         self._allows_everyone = settings.allow_everyone_if_no_acl_found
         self._on_denial = on_denial
@@ -151,6 +159,7 @@ class Rules:
     def replace(self, rules: Iterable[Rule]) -> None:
         """From now on these are the rules; for stores that learn of changes themselves."""
         self._authorizer = self._loaded(rules)
+        self.is_known = True
 
     def reload(self, store: RuleStore) -> None:
         """From now on the rules are those of the store. Blocks."""

@@ -35,29 +35,43 @@ _Name = Annotated[str, Field(max_length=_NAME_LENGTH_MAX)]
 class RuleBody(BaseModel):
     """One access rule."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     principal: _Name = Field(min_length=1, examples=["User:alice"])
+    """Who it is about; `User:*` is everyone."""
     resource: _Name = Field(examples=["orders-"])
+    """The name of what it is about, the beginning of names, or `*`."""
     resource_type: ResourceType
+    """The kind of what it is about."""
     pattern_type: PatternType = PatternType.LITERAL
+    """PREFIXED: all names that begin like this."""
     host: _Name = "*"
+    """The address that a request comes from; `*` is every address."""
     operation: Operation
+    """What it allows or denies."""
     permission: Permission
+    """ALLOW or DENY, which wins."""
 
 
 class FilterBody(BaseModel):
     """Selects rules; what is not given matches everything."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     principal: _Name | None = None
+    """Those of this principal."""
     resource: _Name | None = None
+    """Those about exactly this name."""
     resource_type: ResourceType | None = None
+    """Those about this kind."""
     pattern_type: PatternType | None = None
+    """Those with this kind of name."""
     host: _Name | None = None
+    """Those for this address."""
     operation: Operation | None = None
+    """Those about this operation."""
     permission: Permission | None = None
+    """Those that allow, or those that deny."""
 
 
 def router(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI, Response
+from fastapi.routing import APIRoute
 
 from core_broker.service.metrics import PROMETHEUS_TEXT, Collect, renderer
 from core_broker.service.web.asgi import Application, Receive, Scope, Send
@@ -37,6 +38,7 @@ def create_app(
     is_healthy: Callable[[], bool] = lambda: True,
     code_aliases: Mapping[int, int] = MappingProxyType({}),
     missing_body_status: int = 400,
+    route_class: type[APIRoute] = BoundedRoute,
 ) -> FastAPI:
     """Create an app that serves `/health` and `/metrics` and answers every failure with `{"error_code", "message"}`.
 
@@ -44,7 +46,7 @@ def create_app(
     `code_aliases` replaces error codes in responses; `missing_body_status` is for requests that lack a required body.
     """
     app = FastAPI(title=title, description=description, redirect_slashes=False, strict_content_type=False)
-    app.router.route_class = BoundedRoute
+    app.router.route_class = route_class
     add_error_handlers(app, error_type, code_aliases=code_aliases, missing_body_status=missing_body_status)
     render = renderer(collect)
 
