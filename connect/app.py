@@ -6,7 +6,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
 import uvloop
@@ -16,22 +16,28 @@ from connect.metrics import families
 from connect.rest.app import application
 from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.errors import WorkerError
 from connect.runtime.executor import Executor
+from connect.runtime.leading.access_rules import TopicRules
 from connect.runtime.leading.supervisor import Supervisor
 from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.client.errors import ClientError
+from core_broker.security.authorizer import Denial
 from core_broker.service import lifecycle
 from core_broker.service.metrics import Family
 from core_broker.service.web.app import LateApplication
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.server import endpoints, serving
 from core_broker.web_access.login import Login, login_of
+from core_broker.web_access.rules import Rules
 
 log = logging.getLogger(__name__)
 
 _ELECTION_SECONDS = 15.0
 _PAUSE_SECONDS = 0.02
+_RULES_SECONDS = 0.2
+_KEY_SECONDS = 10.0
 
 
 def run(settings: ConnectSettings) -> int:
@@ -51,11 +57,18 @@ async def running(settings: ConnectSettings) -> AsyncIterator[Mapping[str, str]]
     late = LateApplication("The worker is starting.")
     async with login_of(settings).running() as login, serving(late, settings) as urls:
         worker = Worker(settings, url=advertised_url(settings, urls[0]))
-        late.application = worker.application(login)
+        rules = _rules(settings, login)
+        late.application = worker.application(login, rules)
         try:
             await asyncio.to_thread(worker.supervisor.start)
-            await asyncio.to_thread(_wait_for_leader, worker.supervisor)
-            yield endpoints(urls)
+            async with AsyncExitStack() as stack:
+                if rules.is_enforced:
+                    store = TopicRules(worker.supervisor)
+                    await stack.enter_async_context(rules.following(store, seconds=_RULES_SECONDS))
+                if login.is_required:
+                    await stack.enter_async_context(lifecycle.beside(_renew_session_keys(worker.supervisor)))
+                await asyncio.to_thread(_wait_for_leader, worker.supervisor)
+                yield endpoints(urls)
         finally:
             await asyncio.to_thread(worker.close)
 
@@ -85,7 +98,7 @@ class Worker:
             on_new_topic=self._read_new_topic,
         )
 
-    def application(self, login: Login) -> Application:
+    def application(self, login: Login, rules: Rules) -> Application:
         """The REST API; must be made inside the event loop that serves it."""
         return application(
             self.supervisor,
@@ -95,6 +108,7 @@ class Worker:
             providers=self._providers,
             collect=self._collect,
             dead_letters=self._letters,
+            rules=rules,
         )
 
     def close(self) -> None:
@@ -115,6 +129,22 @@ class Worker:
             states["connector", status.connector.state.value] += 1
             states.update(("task", task.state.value) for task in status.tasks)
         return families(tasks, states)
+
+
+def _rules(settings: ConnectSettings, login: Login) -> Rules:
+    def on_denial(denial: Denial) -> None:
+        login.audit.denied(denial)
+
+    return Rules(settings, on_denial=on_denial)
+
+
+async def _renew_session_keys(supervisor: Supervisor) -> None:
+    while True:
+        await asyncio.sleep(_KEY_SECONDS)
+        try:
+            await asyncio.to_thread(supervisor.renew_session_key)
+        except WorkerError as error:
+            log.warning("the key of forwarded requests stays as it is for now", extra={"reason": error.message})
 
 
 def _executor(settings: ConnectSettings) -> Executor:

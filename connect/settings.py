@@ -42,7 +42,10 @@ class ConnectSettings(RuleSettings):
         "config.storage.partitions": "the config topic always has one partition",
         "confluent.*": "it is for Confluent's licence and telemetry",
         "connect.protocol": "workers elect a leader through the group of group.id",
-        "inter.worker.*": "workers only share topics: they exchange no keys",
+        "inter.worker.key.generation.algorithm": "it is always HmacSHA256",
+        "inter.worker.key.size": "it is always 256",
+        "inter.worker.signature.algorithm": "it is always HmacSHA256",
+        "inter.worker.verification.algorithms": "it is always HmacSHA256",
         "internal.key.converter*": "it is always JSON",
         "internal.value.converter*": "it is always JSON",
         "metric.reporters": "metrics are served at /metrics",
@@ -93,6 +96,8 @@ class ConnectSettings(RuleSettings):
     """A worker without a heartbeat for this long is considered lost."""
     heartbeat_interval_ms: int = setting(INT, default=3_000, check=at_least(1))
     """How often a worker sends a heartbeat."""
+    inter_worker_key_ttl_ms: int = setting(INT, default=3_600_000, check=at_least(1000))
+    """Where callers log in: how long workers sign the requests that they forward with the same key."""
     config_storage_topic: str = setting(STRING, default="connect-configs", check=not_empty())
     """The topic for the configurations and target states of connectors."""
     config_storage_replication_factor: int = setting(SHORT, default=3, check=_FACTOR)

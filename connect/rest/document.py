@@ -20,6 +20,7 @@ TAGS = {
     "offsets": "Offsets of connectors, and the topics that they have used.",
     "dead letters": "Records that failed: list them, and send them through their connector again.",
     "plugins": "The available connectors, converters and transforms, and the validation of configurations.",
+    "security": "Access rules: who may do what with which connectors.",
     "loggers": "The levels of the workers' loggers.",
     "worker": "This worker.",
     "operation": "For the operators of the worker.",

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from typing_extensions import override
 
 from connect.stores.states import Target, TaskId
 from connect.stores.writer import Pair
+from core_broker.web_access.rules import Rule
 
 CONNECTOR: Final = "connector-"
 TASK: Final = "task-"
@@ -15,10 +17,14 @@ TARGET: Final = "target-state-"
 FENCING: Final = "tasks-fencing-"
 RESTART: Final = "restart-connector-"
 LOGGER: Final = "logger-cluster-"
+SESSION_KEY: Final = "session-key"
 LEADER: Final = "leader"
 """Only ours: Kafka Connect ignores keys that it does not know."""
+RULE: Final = "access-rule-"
+"""Only ours, too."""
 
-_PREFIXES: Final = (CONNECTOR, TASK, COMMIT, TARGET, FENCING, RESTART, LOGGER)
+_PREFIXES: Final = (CONNECTOR, TASK, COMMIT, TARGET, FENCING, RESTART, LOGGER, RULE)
+_WORDS: Final = (LEADER, SESSION_KEY)
 
 
 class Properties(msgspec.Struct, frozen=True):
@@ -52,6 +58,24 @@ class LoggerLevel(msgspec.Struct, frozen=True):
     level: str
 
 
+class SessionKey(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    """The key with which workers sign the requests that they forward."""
+
+    key: str
+    """In base64."""
+    algorithm: str
+    creation_timestamp: int
+    """In milliseconds since 1970."""
+
+    @override
+    def __repr__(self) -> str:
+        return f"SessionKey(creation_timestamp={self.creation_timestamp})"
+
+    @override
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("creation_timestamp", self.creation_timestamp)]
+
+
 class Leader(msgspec.Struct, frozen=True, kw_only=True):
     """The worker that leads, and the URL of its REST API."""
 
@@ -61,8 +85,8 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
 
 def split_key(key: str) -> tuple[str, str]:
     """The prefix of a key and the rest, such as `task-` and `copy-0`; an empty prefix when it is unknown."""
-    if key == LEADER:
-        return LEADER, ""
+    if key in _WORDS:
+        return key, ""
     prefix = next((prefix for prefix in _PREFIXES if key.startswith(prefix)), "")
     return prefix, key.removeprefix(prefix)
 
@@ -119,6 +143,21 @@ def logger_record(logger: str, level: str) -> Pair:
 def leader_record(leader: Leader) -> Pair:
     """The worker that leads."""
     return _pair(LEADER, leader)
+
+
+def session_key_record(key: SessionKey) -> Pair:
+    """The key of all workers."""
+    return _pair(SESSION_KEY, key)
+
+
+def rule_record(rule: Rule) -> Pair:
+    """An access rule."""
+    return _pair(f"{RULE}{rule.digest}", rule)
+
+
+def rule_removal_record(rule: Rule) -> Pair:
+    """An access rule that ends."""
+    return f"{RULE}{rule.digest}".encode(), None
 
 
 def removal_records(name: str, tasks: int) -> list[Pair]:

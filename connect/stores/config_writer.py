@@ -8,7 +8,7 @@ from typing import Final
 from connect.api.errors import ConnectError
 from connect.settings import ConnectSettings
 from connect.stores import config_records as records
-from connect.stores.config_records import Leader
+from connect.stores.config_records import Leader, SessionKey
 from connect.stores.configs import ConfigStore
 from connect.stores.states import Target, TaskId
 from connect.stores.writer import PARTITIONER, Pair, TopicWriter, mapped_client_errors
@@ -16,6 +16,7 @@ from core_broker.client.errors import ClientError, Fatal, NotAllowed, Rejected
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
 from core_broker.errors import ErrorCode
+from core_broker.web_access.rules import Rule
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +82,18 @@ class ConfigWriter:
     def put_logger_level(self, logger: str, level: str) -> None:
         """Set a logger's level on every worker."""
         self._write([records.logger_record(logger, level)])
+
+    def put_session_key(self, key: SessionKey) -> None:
+        """Give all workers a new key to sign requests with."""
+        self._write([records.session_key_record(key)])
+
+    def put_rules(self, rules: Sequence[Rule]) -> None:
+        """Add access rules; at least one."""
+        self._write([records.rule_record(rule) for rule in rules])
+
+    def remove_rules(self, rules: Sequence[Rule]) -> None:
+        """Remove access rules; at least one."""
+        self._write([records.rule_removal_record(rule) for rule in rules])
 
     def _write(self, pairs: Sequence[Pair]) -> None:
         with self._lock:

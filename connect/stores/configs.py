@@ -9,10 +9,11 @@ import msgspec
 
 from connect.settings import ConnectSettings
 from connect.stores import config_records as records
-from connect.stores.config_records import Leader
+from connect.stores.config_records import Leader, SessionKey
 from connect.stores.states import Target
 from connect.stores.topic import CompactedTopic, TopicPlan
 from core_broker.client.records import IncomingRecord
+from core_broker.web_access.rules import Rule
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,10 @@ class ConfigStore(CompactedTopic):
         self._entries: dict[str, _Entry] = {}
         self._leader: Leader | None = None
         self._levels: dict[str, str] = {}
+        self._rules: dict[str, Rule] = {}
+        self.rules_version = 0
+        """Changes with every change of the access rules."""
+        self._session_keys: tuple[SessionKey, ...] = ()
         self.on_logger_level: Callable[[str, str], None] = lambda _, __: None
         """Called from the topic's thread when the level of a logger was set for all workers."""
 
@@ -75,6 +80,17 @@ class ConfigStore(CompactedTopic):
     def leader(self) -> Leader | None:
         """The worker that last announced itself as the leader."""
         return self._leader
+
+    @property
+    def session_keys(self) -> tuple[SessionKey, ...]:
+        """The keys with which workers sign for each other, the newest first: the former one is still in use."""
+        return self._session_keys
+
+    def rules(self) -> list[Rule]:
+        """The access rules, in an order that stays."""
+        with self._lock:
+            rules = list(self._rules.items())
+        return [rule for _, rule in sorted(rules, key=lambda item: (item[1].principal, item[1].resource, item[0]))]
 
     def connectors(self) -> list[str]:
         """The names of all connectors."""
@@ -122,6 +138,10 @@ class ConfigStore(CompactedTopic):
     def _update(self, kind: str, rest: str, record: IncomingRecord) -> None:
         value = record.value
         match kind:
+            case records.RULE:
+                self._take_rule(rest, value)
+            case records.SESSION_KEY | records.LEADER | records.LOGGER:
+                self._take_common(kind, rest, value)
             case records.CONNECTOR:
                 entry = self._entry(rest)
                 if value is None:
@@ -138,12 +158,25 @@ class ConfigStore(CompactedTopic):
             case records.FENCING:
                 fencing = msgspec.json.decode(value, type=records.Fencing) if value else None
                 self._entry(rest).fenced_tasks = fencing.task_count if fencing else None
-            case records.LEADER:
-                self._leader = msgspec.json.decode(value, type=Leader) if value else None
-            case records.LOGGER if value:
-                self._levels[rest] = msgspec.json.decode(value, type=records.LoggerLevel).level
             case _:
                 log.debug("a record of the config topic is ignored", extra={"key": kind + rest})
+
+    def _take_common(self, kind: str, rest: str, value: bytes | None) -> None:
+        """What is about no connector."""
+        if kind == records.LEADER:
+            self._leader = msgspec.json.decode(value, type=Leader) if value else None
+        elif kind == records.LOGGER and value:
+            self._levels[rest] = msgspec.json.decode(value, type=records.LoggerLevel).level
+        elif kind == records.SESSION_KEY and value:
+            key = msgspec.json.decode(value, type=SessionKey)
+            self._session_keys = (key, *(one for one in self._session_keys if one != key))[:2]
+
+    def _take_rule(self, digest: str, value: bytes | None) -> None:
+        if value is None:
+            self._rules.pop(digest, None)
+        else:
+            self._rules[digest] = msgspec.json.decode(value, type=Rule)
+        self.rules_version += 1
 
     def _take_task(self, rest: str, value: bytes | None) -> None:
         task = records.task_of(rest)

@@ -14,6 +14,7 @@ from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.service.web.asgi import Application
 from core_broker.web_access.login import login_of
+from core_broker.web_access.rules import Rules
 from tests.support.connect_plugins import quiet_plugins
 from tests.support.memory_supervisor import MemoryDeadLetters, MemorySupervisor
 
@@ -67,5 +68,6 @@ def _application(settings: ConnectSettings, number: int) -> tuple[Application, d
         providers=ConfigProviders(settings),
         collect=lambda: (),
         dead_letters=cast("DeadLetterBox", letters),
+        rules=Rules(settings),
     )
     return app, {"supervisor": supervisor, "letters": letters}

@@ -99,10 +99,13 @@ class MemorySupervisor:
             self.noted[name] = [dict(offset) for offset in initial_offsets]
         return self.info(name)
 
-    def put(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
+    def put(
+        self, name: str, config: Mapping[str, str | None], *, check: Callable[[bool], None] = lambda _: None
+    ) -> tuple[bool, ConnectorInfo]:
         self.before()
         given = self._checked(with_name(config, name))
         is_new = name not in self.configs
+        check(is_new)
         self.configs[name] = given
         self.targets.setdefault(name, Target.STARTED)
         return is_new, self.info(name)

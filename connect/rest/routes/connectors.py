@@ -8,11 +8,13 @@ from fastapi import APIRouter, Body, Query, Response
 from fastapi.routing import APIRoute
 
 from connect.rest.answers import ConnectorName, empty, json_response
+from connect.rest.guard import AccessDependency
 from connect.rest.models import ConfigBody, CreateConnectorBody, errors, texts
 from connect.rest.views import view
 from connect.runtime.errors import NotFound
 from connect.runtime.leading.supervisor import Supervisor
 from connect.runtime.models import ConnectorInfo, ExpandedConnector, TaskInfo
+from core_broker.web_access.rules import Operation
 
 _CREATED: Final = {
     "model": view(ConnectorInfo),
@@ -43,17 +45,19 @@ def _add_collection(routes: APIRouter, supervisor: Supervisor) -> None:
         responses=errors(),
         operation_id="listConnectors",
     )
-    def list_connectors(expand: Expand = []) -> Response:  # noqa: B006 - never changed
-        """The names of all connectors, or the status or info of each."""
-        names = supervisor.connectors()
+    def list_connectors(access: AccessDependency, expand: Expand = []) -> Response:  # noqa: B006 - never changed
+        """The names of all connectors, or the status or info of each, as far as the caller may see them."""
+        names = [name for name in supervisor.connectors() if access.sees(name)]
         if not expand:
             return json_response(list(names))
         expanded = {}
         for name in names:
             with suppress(NotFound):  # it was just deleted, or has no status yet
+                shows_status = "status" in expand and access.allows(Operation.DESCRIBE, name)
+                shows_info = "info" in expand and access.allows(Operation.DESCRIBE_CONFIGS, name)
                 expanded[name] = ExpandedConnector(
-                    status=supervisor.status(name) if "status" in expand else None,
-                    info=supervisor.info(name) if "info" in expand else None,
+                    status=supervisor.status(name) if shows_status else None,
+                    info=supervisor.info(name) if shows_info else None,
                 )
         return json_response(expanded)
 
@@ -64,9 +68,10 @@ def _add_collection(routes: APIRouter, supervisor: Supervisor) -> None:
         responses={**errors(409), 201: _CREATED},
         operation_id="createConnector",
     )
-    def create_connector(body: CreateConnectorBody) -> Response:
+    def create_connector(access: AccessDependency, body: CreateConnectorBody) -> Response:
         """Create a connector; it starts at once, unless `initial_state` says otherwise."""
         name = (body.name or "").strip()
+        access.require_put(name, is_new=True)
         offsets = body.initial_offsets
         info = supervisor.create(
             name,
@@ -116,9 +121,16 @@ def _add_changes(routes: APIRouter, supervisor: Supervisor) -> None:
         responses={**errors(409), 201: _CREATED},
         operation_id="putConnectorConfig",
     )
-    def put_connector_config(connector: ConnectorName, config: Annotated[ConfigBody, Body()]) -> Response:
+    def put_connector_config(
+        access: AccessDependency, connector: ConnectorName, config: Annotated[ConfigBody, Body()]
+    ) -> Response:
         """Create a connector, or replace its configuration, which restarts its tasks."""
-        is_new, info = supervisor.put(connector, texts(config))
+        access.require_use(connector)
+
+        def check(is_new: bool) -> None:
+            access.require_put(connector, is_new=is_new)
+
+        is_new, info = supervisor.put(connector, texts(config), check=check)
         return json_response(info, status=201, headers=_location(connector)) if is_new else json_response(info)
 
     @routes.patch(

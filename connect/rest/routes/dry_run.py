@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from connect.api.errors import ConfigError
 from connect.api.sink import SinkConnector
+from connect.rest.guard import AccessDependency
 from connect.rest.models import ConfigBody, errors, texts
 from connect.rest.views import view
 from connect.runtime.configuration.plugins import Plugins
@@ -92,9 +93,11 @@ def router(dry_run: DryRun, *, route_class: type[APIRoute], plugins: Plugins) ->
     routes = APIRouter(prefix="/connectors", tags=["connectors"], route_class=route_class)
 
     @routes.post("/dry-run", response_model=view(DryRunResult), responses=errors(), operation_id="dryRun")
-    def dry_run_config(body: DryRunBody) -> Response:
+    def dry_run_config(access: AccessDependency, body: DryRunBody) -> Response:
         """Apply the converters and transforms of a configuration to records: the results, and where they would fail."""
-        config = {"name": "dry-run", **texts(body.config)}
+        given = texts(body.config)
+        access.require_use(given.get("name"))
+        config = {"name": "dry-run", **given}
         try:
             is_sink = issubclass(plugins.connectors.find((config.get("connector.class") or "").strip()), SinkConnector)
         except ConfigError:

@@ -8,6 +8,7 @@ from fastapi.routing import APIRoute
 
 from connect.api.errors import ConfigError
 from connect.rest.answers import json_response
+from connect.rest.guard import AccessDependency
 from connect.rest.models import ConfigBody, errors, texts
 from connect.rest.views import view
 from connect.runtime.configuration.config_infos import ConfigInfos, KeyInfo
@@ -66,9 +67,12 @@ def router(
         responses=errors(404),
         operation_id="validateConfig",
     )
-    def validate_config(plugin: PluginName, config: Annotated[ConfigBody, Body()]) -> Response:
+    def validate_config(
+        access: AccessDependency, plugin: PluginName, config: Annotated[ConfigBody, Body()]
+    ) -> Response:
         """Validate a configuration without using it; the response lists the errors of every key with status 200."""
         given = texts(config)
+        access.require_use(given.get("name"))
         _require_match(plugins, plugin, given.get("connector.class"))
         return json_response(validate(given, plugins=plugins, providers=providers, settings=settings).infos)
 

@@ -33,12 +33,14 @@ from connect.runtime.models import (
     Target,
     TaskState,
 )
+from connect.runtime.signatures import new_session_key
 from connect.settings import ConnectSettings
 from connect.stores.config_writer import ConfigWriter, LeadershipLost
 from connect.stores.configs import ConfigStore, DesiredConnector
 from connect.stores.statuses import StatusStore
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
+from core_broker.service.clock import SystemClock
 
 log = logging.getLogger(__name__)
 
@@ -168,8 +170,20 @@ class Supervisor(Overview):
 
     def set_logger_level(self, namespace: str, level: str) -> None:
         """Change the level of loggers in every worker."""
+        self.write(lambda writer: writer.put_logger_level(namespace, level))
+
+    def write(self, change: Callable[[ConfigWriter], None]) -> None:
+        """Change the config topic, one change at a time; NotLeader when another worker leads."""
         term = self._leading()
-        self._write(lambda: term.writer.put_logger_level(namespace, level))
+        with self._changing:
+            self._write(lambda: change(term.writer))
+
+    def renew_session_key(self) -> None:
+        """Replace the key with which workers sign requests when it is old; only the leader does."""
+        key, term = next(iter(self._services.configs.session_keys), None), self._term
+        age_ms = SystemClock().now_ms() - key.creation_timestamp if key is not None else 0
+        if term is not None and term.has_begun and age_ms >= self._settings.inter_worker_key_ttl_ms:
+            self.write(lambda writer: writer.put_session_key(new_session_key()))
 
     def writer(self) -> ConfigWriter:
         """The writer of the config topic; NotLeader when another worker leads."""
@@ -204,12 +218,15 @@ class Supervisor(Overview):
             self._write(lambda: term.writer.put_connector(name, given, target=target))
         return self._wake_new(term, name)
 
-    def put(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
-        """Configure a connector; also returns whether it is new."""
+    def put(
+        self, name: str, config: Mapping[str, str | None], *, check: Callable[[bool], None] = lambda _: None
+    ) -> tuple[bool, ConnectorInfo]:
+        """Configure a connector; also returns whether it is new. `check` is told that before, and may raise."""
         term = self._leading()
         given = self._validate(name, config)
         with self._changing:
             is_new = not self._services.configs.contains(name)
+            check(is_new)
             self._write(lambda: term.writer.put_connector(name, given))
         return is_new, self._wake_new(term, name)
 

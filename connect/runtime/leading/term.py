@@ -37,6 +37,7 @@ from connect.runtime.leading.plan import (
 )
 from connect.runtime.leading.services import LeaderServices
 from connect.runtime.models import State, TaskId
+from connect.runtime.signatures import new_session_key
 from connect.stores.config_records import Leader
 from connect.stores.config_writer import ConfigWriter, LeadershipLost
 from core_broker.client.errors import ClientError
@@ -222,6 +223,8 @@ class LeaderTerm:
             try:
                 self.writer.start()
                 self.writer.put_leader(Leader(url=self._url, worker_id=services.worker_id))
+                if services.settings.methods:
+                    self.writer.put_session_key(new_session_key())
                 services.statuses.refresh()
                 services.executor.on_lost = self._on_task_lost
                 if services.lasting is not None:

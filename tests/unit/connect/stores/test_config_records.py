@@ -37,7 +37,9 @@ def test_records_have_kafka_connects_format(record: Pair, key: str, value: str |
         ("tasks-fencing-a", ("tasks-fencing-", "a")),
         ("restart-connector-a", ("restart-connector-", "a")),
         ("leader", ("leader", "")),
-        ("session-key", ("", "session-key")),
+        ("session-key", ("session-key", "")),
+        ("access-rule-0a", ("access-rule-", "0a")),
+        ("something-else", ("", "something-else")),
     ],
 )
 def test_keys_are_told_apart(key: str, parts: tuple[str, str]) -> None:

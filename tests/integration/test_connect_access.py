@@ -1,0 +1,153 @@
+"""Connect's access rules: every route, every worker, and what must never be shown."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from connect.rest.access_table import ROWS
+from connect.runtime.signatures import Signatures, new_session_key
+from core_broker.web_access.callers import caller_named
+from tests.support.connect_access import (
+    CASES,
+    PASSES_WITH_400,
+    SINK,
+    SecuredConnect,
+    all_but,
+    granted,
+    path_of,
+    right,
+    secured_connect,
+)
+from tests.support.patience import eventually
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredConnect]:
+    with secured_connect(tmp_path_factory.mktemp("connect")) as world:
+        yield world
+
+
+def prepare(world: SecuredConnect) -> None:
+    """Only the connector that requests are about exists, with a task."""
+    for name in world.admin.get("/connectors"):
+        if name != "orders":
+            world.admin.do("DELETE", f"/connectors/{name}")
+    if world.admin.get("/connectors") == []:
+        config = {**SINK, "file": str(world.folder / "orders.txt")}
+        world.admin.do("POST", "/connectors", {"name": "orders", "config": config})
+    world.admin.do("PUT", "/connectors/orders/resume")
+    eventually(lambda: world.admin.get("/connectors/orders/status")["tasks"], timeout_s=20)
+
+
+@pytest.mark.parametrize("route", CASES)
+def test_a_route_needs_its_right_and_no_other(world: SecuredConnect, route: str) -> None:
+    case = CASES[route]
+    method, path = path_of(route)
+    prepare(world)
+    for stranger in world.strangers:
+        refusal = stranger.ask(method, path, case.body)
+        assert (refusal.status_code, refusal.json()["error_code"]) == (401, 401)
+    if case.need:
+        elsewhere = granted(case.need, "other") if case.is_about_connector else []
+        world.admin.allow(*all_but(case.need), *elsewhere)
+        refusal = world.alice.ask(method, path, case.body)
+        assert (refusal.status_code, refusal.json()["error_code"]) == (403, 403), refusal.text
+        world.admin.allow()
+        hidden = world.alice.ask(method, path, case.body)
+        absent = world.alice.ask(method, path.replace("orders", "absent"), case.body)
+        assert hidden.status_code == (404 if "/orders" in path and method + path[-7:] != "PUT/config" else 403)
+        assert absent.text.replace("absent", "orders") == hidden.text
+        names = ("orders-new",) if "new" in str(case.body) else ("orders",)
+        world.admin.allow(*granted(case.need, *names))
+    answer = world.alice.ask(method, path, case.body)
+    assert answer.is_success or (answer.status_code == 400 and route in PASSES_WITH_400), answer.text
+
+
+def test_the_walk_takes_every_route_of_the_document(world: SecuredConnect) -> None:
+    document = world.admin.get("/openapi.json")
+    methods = ("get", "put", "post", "delete", "patch", "head", "options")
+    routes = {f"{one.upper()} {path}" for path, item in document["paths"].items() for one in item if one in methods}
+    assert routes == set(CASES) == set(ROWS)
+    assert document["security"] == [{"basic": []}]
+
+
+def test_lists_leave_out_what_a_caller_may_not_see(world: SecuredConnect) -> None:
+    prepare(world)
+    world.admin.do("PUT", "/connectors/orders-new/config", SINK)
+    world.admin.allow(right("DESCRIBE", "orders-new"))
+    assert world.alice.get("/connectors") == ["orders-new"]
+    expanded = world.alice.get("/connectors?expand=status&expand=info")
+    assert {name: list(parts) for name, parts in expanded.items()} == {"orders-new": ["status"]}
+    world.admin.allow(right("DESCRIBE_CONFIGS", "orders", pattern_type="PREFIXED"))
+    expanded = world.alice.get("/connectors?expand=status&expand=info")
+    assert {name: list(parts) for name, parts in expanded.items()} == {"orders": ["info"], "orders-new": ["info"]}
+
+
+def test_who_may_create_may_not_replace(world: SecuredConnect) -> None:
+    prepare(world)
+    world.admin.allow(right("CREATE", "orders", pattern_type="PREFIXED"))
+    assert world.alice.ask("PUT", "/connectors/orders/config", SINK).status_code == 403
+    assert world.alice.ask("PUT", "/connectors/orders-new/config", SINK).status_code == 201
+    assert world.alice.ask("PUT", "/connectors/orders-new/config", SINK).status_code == 403
+    world.admin.allow(right("ALTER_CONFIGS", "orders", pattern_type="PREFIXED"))
+    assert world.alice.ask("PUT", "/connectors/orders-new/config", SINK).status_code == 200
+    assert world.alice.ask("PUT", "/connectors/orders-newer/config", SINK).status_code == 403
+
+
+def test_a_validation_without_a_name_needs_a_right_on_any_connector(world: SecuredConnect) -> None:
+    def validate() -> int:
+        return world.alice.ask("PUT", "/connector-plugins/FileStreamSink/config/validate", SINK).status_code
+
+    world.admin.allow(right("DESCRIBE"))
+    assert validate() == 403
+    world.admin.allow(right("CREATE", "something-"))
+    assert validate() == 200
+
+
+def rules_at(user: Any) -> list[dict[str, Any]]:
+    return sorted(user.get("/security/acls"), key=str)
+
+
+def test_rules_are_those_of_all_workers(world: SecuredConnect) -> None:
+    world.admin.allow()
+    world.admin.allow(right("ALTER", "connect"), right("DESCRIBE", "connect"))
+    eventually(lambda: world.afar.ask("GET", "/security/acls").status_code, lambda status: status == 200)
+    # The worker that follows hands this on, and the leader knows who asks.
+    world.afar.do("POST", "/security/acls", [right("READ", "orders")])
+    assert len(rules_at(world.alice)) == 3
+    world.afar.do("DELETE", "/security/acls", [{"operation": "ALTER"}])
+    refusal = world.alice.ask("POST", "/security/acls", [right("READ", "orders")])
+    assert refusal.json() == {"error_code": 403, "message": "User:alice may not ALTER CONNECT connect"}
+    eventually(lambda: len(rules_at(world.afar)), lambda count: count == 2)
+
+
+def test_a_rule_that_makes_no_sense_is_refused(world: SecuredConnect) -> None:
+    refusal = world.admin.ask("POST", "/security/acls", [right("READ") | {"resource_type": "SUBJECT"}])
+    assert refusal.status_code == 422
+    assert "CONNECTOR, CONNECT" in refusal.json()["message"]
+
+
+def test_a_forwarded_request_is_that_of_its_caller(world: SecuredConnect) -> None:
+    prepare(world)
+    world.admin.allow(right("CREATE", "orders-"), right("CREATE", "orders-new"), right("DELETE", "orders-new"))
+    eventually(lambda: world.afar.ask("PUT", "/connectors/orders-new/config", SINK).status_code, lambda s: s == 201)
+    world.admin.allow()
+    # The one that follows may not know it yet; the leader does.
+    assert world.afar.ask("DELETE", "/connectors/orders-new").status_code == 404
+    assert "orders-new" in world.admin.get("/connectors")
+
+
+def test_what_another_worker_says_cannot_be_forged(world: SecuredConnect) -> None:
+    foreign = Signatures(lambda: [new_session_key()])
+    caller = caller_named("User:admin", host="127.0.0.1")
+    made = foreign.sign(caller, method="GET", target="/connectors", body=b"")
+    assert made is not None
+    for header in (made, "", ".", "a.b", "é.é", "x" * 4000):
+        headers = [(b"X-Connect-Authorization", header.encode("latin-1"))]
+        answer = httpx2.get(f"{world.leader.url}/connectors", headers=headers, timeout=30)
+        assert answer.status_code == 403, answer.text
+        assert answer.json()["error_code"] == 403
