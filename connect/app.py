@@ -93,7 +93,7 @@ class Worker:
             settings,
             self._plugins,
             self._providers,
-            config_of=self.supervisor.config,
+            config_of=self.supervisor.stored_config,
             check_leads=self.supervisor.writer,
             on_new_topic=self._read_new_topic,
         )

@@ -19,6 +19,7 @@ from connect.api.record import Header, Record, SinkRecord
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.secrets import ConfigSecrets
 from connect.runtime.configuration.validation import definition_class, validate
 from connect.runtime.failures.error_policy import Stage
 from connect.runtime.tasks.conversion import Conversion, class_name_of, conversion_of
@@ -105,7 +106,7 @@ class DryRun:
         connector = self._plugins.connectors.find(resolved["connector.class"].strip())
         conversion = conversion_of(definition_class(connector).parse(resolved), self._plugins, self._settings)
         first = _convert if issubclass(connector, SinkConnector) else _as_given
-        secrets = self._providers.secrets(given)
+        secrets = ConfigSecrets(self._plugins, self._providers).concealing(given)
         try:
             return [_Trial(conversion, secrets).run(sample, first) for sample in samples]
         finally:

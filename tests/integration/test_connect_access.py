@@ -141,6 +141,64 @@ def test_a_forwarded_request_is_that_of_its_caller(world: SecuredConnect) -> Non
     assert "orders-new" in world.admin.get("/connectors")
 
 
+SECRETS = {
+    "connector.class": "JdbcSource",
+    "mode": "bulk",
+    "query": "select 1",
+    "topic.prefix": "orders-in",
+    "connection.attempts": "1",
+    "connection.url": "jdbc:postgresql://ann:url-s3cret-1@127.0.0.1:9/shop?sslpassword=query-s3cret-2",
+    "connection.password": "option-s3cret-3",
+    "value.converter": "AvroConverter",
+    "value.converter.schema.registry.url": "http://reg:conv-s3cret-4@127.0.0.1:9",
+    "value.converter.basic.auth.user.info": "reg:auth-s3cret-5",
+    "producer.override.sasl.jaas.config": 'PlainLoginModule required username="c" password="jaas-s3cret-6";',
+    "errors.retry.timeout": "0",
+}
+FOUND_SECRETS = [f"s3cret-{number}" for number in range(1, 7)]
+
+
+def test_secrets_are_in_no_answer_and_no_log(world: SecuredConnect) -> None:
+    prepare(world)
+    created = world.admin.ask("POST", "/connectors", {"name": "orders-new", "config": SECRETS})
+    assert created.status_code == 201, created.text
+    asked = [
+        *(
+            ("GET", f"/connectors/orders-new{part}", None)
+            for part in ("", "/config", "/tasks", "/tasks-config", "/status")
+        ),
+        ("GET", "/connectors?expand=info&expand=status", None),
+        ("PUT", "/connector-plugins/JdbcSource/config/validate", SECRETS),
+        ("PUT", "/connector-plugins/JdbcSource/config/validate", {**SECRETS, "connection.url": "oracle:x:s3cret-1@h"}),
+        ("PUT", "/connectors/orders-new/config", {**SECRETS, "connection.attempts": "no"}),
+        ("POST", "/connectors/dry-run", {"config": SECRETS, "records": [{"value": "x"}]}),
+    ]
+    eventually(lambda: world.admin.get("/connectors/orders-new/tasks"))
+    texts = [created.text, *(world.admin.ask(*one).text for one in asked)]
+    # The connection fails, and the log says so.
+    eventually(lambda: "the source cannot read now" in world.leader.log_text(), timeout_s=30)
+    texts.append(world.admin.ask("GET", "/connectors/orders-new/status").text)
+    texts += [worker.log_text() for worker in (world.leader, world.follower)]
+    assert [secret for secret in FOUND_SECRETS for text in texts if secret in text] == []
+    assert world.admin.get("/connectors/orders-new/config")["connection.password"] == "********"
+
+
+def test_a_mask_stands_for_the_stored_secret(world: SecuredConnect) -> None:
+    prepare(world)
+    world.admin.do("POST", "/connectors", {"name": "orders-new", "config": SECRETS, "initial_state": "STOPPED"})
+    shown = world.admin.get("/connectors/orders-new/config")
+    world.admin.do("PUT", "/connectors/orders-new/config", {**shown, "batch.max.rows": "7"})
+    world.admin.do("PATCH", "/connectors/orders-new/config", {"connection.password": "********"})
+    assert world.stored_config("orders-new") == {**SECRETS, "name": "orders-new", "batch.max.rows": "7"}
+    elsewhere = shown["connection.url"].replace("127.0.0.1", "127.0.0.2")
+    for change in ({"connection.url": elsewhere}, {"redis.password": "********"}, {"connection.password": "x********"}):
+        refusal = world.admin.ask("PATCH", "/connectors/orders-new/config", change)
+        assert refusal.status_code == 400
+        assert f"Invalid value ******** for configuration {next(iter(change))}" in refusal.json()["message"]
+    refusal = world.admin.ask("POST", "/connectors", {"name": "orders-newer", "config": shown})
+    assert refusal.status_code == 400
+
+
 def test_what_another_worker_says_cannot_be_forged(world: SecuredConnect) -> None:
     foreign = Signatures(lambda: [new_session_key()])
     caller = caller_named("User:admin", host="127.0.0.1")

@@ -1,5 +1,6 @@
 """Workers whose callers log in, and one request for each route with exactly the right that it needs."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
@@ -186,6 +188,24 @@ class SecuredConnect:
         self.afar = User(self.follower.url, ALICE)
         """Alice at the worker that follows."""
         self.strangers = (User(self.leader.url, None), User(self.leader.url, ("alice", "wrong")))
+
+    def stored_config(self, name: str) -> dict[str, str]:
+        """The configuration of a connector in the config topic."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": f"127.0.0.1:{self.broker.plain_port}",
+                "group.id": "test",
+                "enable.partition.eof": True,
+            }
+        )
+        consumer.assign([TopicPartition("connect-configs", 0, OFFSET_BEGINNING)])
+        found: dict[str, str] = {}
+        while (message := consumer.poll(20)) is not None and message.error() is None:
+            value = message.value()
+            if message.key() == f"connector-{name}".encode() and value is not None:
+                found = json.loads(value)["properties"]
+        consumer.close()
+        return found
 
     def close(self) -> None:
         """Close all connections."""

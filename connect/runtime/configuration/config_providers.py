@@ -58,6 +58,17 @@ class ConfigProviders:
                         found[_look_up(provider, key, place)] = text[place.start : place.end]
         return found
 
+    def are_placeholders(self, text: str) -> bool:
+        """Whether a text is nothing but placeholders of these providers."""
+        places = list(_placeholders(text)) if text.startswith("${") else []
+        ends = [0, *(place.end for place in places)]
+        return (
+            bool(places)
+            and [place.start for place in places] == ends[:-1]
+            and ends[-1] == len(text)
+            and all(place.provider in self._providers for place in places)
+        )
+
     def close(self) -> None:
         """Close the providers."""
         for provider in self._providers.values():

@@ -33,6 +33,7 @@ from connect.runtime.configuration.config_providers import ConfigProviders, conc
 from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.configuration.plugin_sections import converter_sections, stage_sections, topic_creation_section
 from connect.runtime.configuration.plugins import Family, Plugins, name_of
+from connect.runtime.configuration.secrets import MASK, ConfigSecrets
 from connect.runtime.errors import BadRequest
 from connect.settings import ConnectSettings
 
@@ -43,7 +44,6 @@ _SEE_ALSO: Final = (
     "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
 )
 _CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
-_SECRET_PARTS: Final = ("password", "secret", "jaas", "key.pem", "keystore.key", "token", "credential")
 
 
 class Validation:
@@ -90,7 +90,8 @@ def validate(
         sheet.replace_errors(problem.key, problem.message)
     for problem in _all_problems(work, sheet):
         sheet.add(problem)
-    sheet.hide(given, resolved, providers.secrets(given))
+    secrets = ConfigSecrets(plugins, providers)
+    sheet.hide(given, resolved, secrets.concealing(given), shown=secrets.shown(given))
     return Validation(sheet.result(name, warnings=list(_warnings(work, sheet))))
 
 
@@ -144,15 +145,27 @@ class _Sheet:
     def replace_errors(self, key: str, message: str) -> None:
         self._value(key).errors = [message]
 
-    def hide(self, given: Mapping[str, str], resolved: Mapping[str, str], secrets: Mapping[str, str]) -> None:
-        """Show placeholders instead of resolved values, also within errors."""
+    def hide(
+        self,
+        given: Mapping[str, str],
+        resolved: Mapping[str, str],
+        secrets: Mapping[str, str],
+        *,
+        shown: Mapping[str, str],
+    ) -> None:
+        """Show placeholders instead of resolved values, and no secrets, also within errors."""
         for info in self._by_name.values():
             value = info.value
             value.errors = [conceal(error, secrets) for error in value.errors]
+            if value.value not in (None, HIDDEN):
+                value.value = conceal(value.value, secrets)  # it may be given under another name
+            if value.name in given and shown[value.name] != given[value.name] and value.value != HIDDEN:
+                value.value = HIDDEN if shown[value.name] == MASK else shown[value.name]
+                value.errors = [error.replace(given[value.name], shown[value.name]) for error in value.errors]
             if value.name in given and resolved.get(value.name, given[value.name]) != given[value.name]:
-                value.value = HIDDEN if value.value == HIDDEN else given[value.name]
-                shown, start = given[value.name], f"Invalid value {resolved[value.name]} for"
-                value.errors = [error.replace(start, f"Invalid value {shown} for") for error in value.errors]
+                value.value = HIDDEN if value.value == HIDDEN else shown[value.name]
+                start, placeholder = f"Invalid value {resolved[value.name]} for", shown[value.name]
+                value.errors = [error.replace(start, f"Invalid value {placeholder} for") for error in value.errors]
 
     def result(self, name: str, *, warnings: list[ConfigWarning]) -> ConfigInfos:
         infos = list(self._by_name.values())
@@ -188,8 +201,7 @@ def _check_values(work: _Work) -> Iterator[ConfigInfo]:
     yield from check_section(section_of(work.connector.config_class), config)
     for family in _families(work):
         for key, value in client_overrides.overrides_of(family, config).items():
-            shown = HIDDEN if any(part in key for part in _SECRET_PARTS) else value
-            yield ConfigInfo(value=ValueInfo(name=f"{family}.override.{key}", value=shown))
+            yield ConfigInfo(value=ValueInfo(name=f"{family}.override.{key}", value=value))
     for converter in converter_sections(config, work.plugins):
         yield from check_section(converter.section, converter.values)
 

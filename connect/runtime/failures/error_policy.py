@@ -18,6 +18,7 @@ from connect.api.backoff import Backoff
 from connect.api.errors import ConnectError, RetriableError, Unavailable
 from connect.runtime.configuration.connector_config import ConnectorConfig
 from connect.runtime.counters import TaskCounters
+from connect.runtime.failures.traces import stack_trace
 from connect.runtime.stopping import Stopping
 from core_broker.service.clock import SystemClock
 
@@ -92,8 +93,10 @@ class ErrorPolicy:
         counters: TaskCounters,
         stopping: Stopping,
         patience_seconds: float = math.inf,
+        conceal: Callable[[str], str] = str,
     ) -> None:
-        """`patience_seconds` limits retries that would otherwise go on for ever."""
+        """`patience_seconds` limits retries that would otherwise go on for ever; `conceal` is for the log."""
+        self._conceal = conceal
         self.tolerates = config.errors_tolerance == "all"
         self._verdict = Decision.SKIP if self.tolerates else Decision.STOP
         self._config = config
@@ -157,7 +160,8 @@ class ErrorPolicy:
             if self._config.errors_log_include_messages:
                 extra["record"] = str(record)
             self._counters.total_errors_logged += 1
-            log.error("Error encountered in task", extra=extra, exc_info=failure.error)
+            extra["trace"] = self._conceal(stack_trace(failure.error))
+            log.error("Error encountered in task", extra=extra)
         if self._verdict is Decision.SKIP:
             self._counters.total_records_skipped += 1
         return self._verdict

@@ -1,5 +1,6 @@
 """Connectors as the topics describe them, the same on every worker."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from connect.api.errors import ConfigError
@@ -16,7 +17,7 @@ from connect.runtime.models import (
     TaskInfo,
     TaskState,
 )
-from connect.stores.configs import ConfigStore, DesiredConnector
+from connect.stores.configs import Config, ConfigStore, DesiredConnector
 
 _CLASSES_MAX: Final = 1_000
 
@@ -26,6 +27,7 @@ class Overview:
 
     def __init__(self, services: LeaderServices) -> None:
         self._services = services
+        self._shown_configs: dict[str, tuple[Config, dict[str, str]]] = {}
         self._classes: dict[str, tuple[ConnectorType, str | None]] = {}
 
     @property
@@ -43,14 +45,23 @@ class Overview:
         return sorted(self._services.configs.connectors())
 
     def info(self, name: str) -> ConnectorInfo:
-        """The configuration and the tasks of a connector."""
+        """The configuration, without secrets, and the tasks of a connector."""
         desired = self._desired(name)
         tasks = [TaskId(name, number) for number in range(len(desired.tasks))]
-        return ConnectorInfo(name=name, config=dict(desired.config), tasks=tasks, type=self._class(desired)[0])
+        return ConnectorInfo(name=name, config=self._shown(desired), tasks=tasks, type=self._class(desired)[0])
 
     def config(self, name: str) -> dict[str, str]:
-        """A connector's configuration, with placeholders unresolved."""
+        """A connector's configuration as it is shown: with placeholders unresolved, and without secrets."""
+        return self._shown(self._desired(name))
+
+    def stored_config(self, name: str) -> dict[str, str]:
+        """A connector's configuration, with placeholders unresolved. It contains secrets."""
         return dict(self._desired(name).config)
+
+    def unmasked(self, name: str, given: Mapping[str, str | None]) -> dict[str, str | None]:
+        """A configuration for a connector that may exist, with its stored secrets where they are masked."""
+        desired = self._services.configs.desired(name)
+        return self._services.secrets.restored(given, desired.config if desired is not None else {})
 
     def status(self, name: str) -> ConnectorStatus:
         """The states of a connector and its tasks."""
@@ -68,9 +79,18 @@ class Overview:
         return ConnectorStatus(name=name, connector=state, tasks=tasks, type=self._class(desired)[0])
 
     def tasks(self, name: str) -> list[TaskInfo]:
-        """The tasks and their configurations."""
+        """The tasks and their configurations, without secrets."""
         desired = self._desired(name)
-        return [TaskInfo(id=TaskId(name, number), config=dict(config)) for number, config in enumerate(desired.tasks)]
+        shown = self._services.secrets.shown
+        # A task's options are those of its connector, of whatever class it says it is.
+        kind = {"connector.class": desired.config.get("connector.class", "")}
+        return [
+            TaskInfo(
+                id=TaskId(name, number),
+                config={key: text for key, text in shown(kind | config).items() if key in config},
+            )
+            for number, config in enumerate(desired.tasks)
+        ]
 
     def task_status(self, name: str, task: int) -> TaskState:
         """The state of a task."""
@@ -87,6 +107,16 @@ class Overview:
     def _require_tracking(self) -> None:
         if not self._services.settings.topic_tracking_enable:
             raise Forbidden("Topic tracking is disabled.")
+
+    def _shown(self, desired: DesiredConnector) -> dict[str, str]:
+        """Remembered, since a request may ask for hundreds of connectors."""
+        known = self._shown_configs.get(desired.name)
+        if known is None or known[0] is not desired.config:
+            if len(self._shown_configs) >= _CLASSES_MAX:
+                self._shown_configs.clear()
+            known = desired.config, self._services.secrets.shown(desired.config)
+            self._shown_configs[desired.name] = known
+        return dict(known[1])
 
     def _desired(self, name: str) -> DesiredConnector:
         desired = self._services.configs.desired(name)

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from connect.api.engine import EngineSinkConnector
 from connect.api.errors import ConnectError
+from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.failures.traces import stack_trace
 from connect.runtime.leading.connector_host import ConnectorHost, make_connector
 from connect.runtime.leading.fencing import fence
@@ -80,9 +81,10 @@ class Performer:
             case StartTask(task):
                 try:
                     executor.start(task)
-                except Exception as error:
-                    log.exception("a task could not be started", extra={"task": str(task.id)})
-                    self.report(ReportTask(task.id.task, State.FAILED, task.generation, stack_trace(error)))
+                except Exception as error:  # noqa: BLE001 - the status shows any failure
+                    trace = self._services.conceal(self._name, stack_trace(error))
+                    log.error("a task could not be started", extra={"task": str(task.id), "trace": trace})
+                    self.report(ReportTask(task.id.task, State.FAILED, task.generation, trace))
             case SetTarget(number, target):
                 executor.set_target(TaskId(self._name, number), target)
             case _:
@@ -136,7 +138,8 @@ class Performer:
             if host is not None:
                 host.stop()
         except Exception as error:  # noqa: BLE001 - it is discarded in any case
-            log.warning("connector failed while it stopped", extra={"connector": self._name, "error": repr(error)})
+            reason = self._services.conceal(self._name, repr(error))
+            log.warning("connector failed while it stopped", extra={"connector": self._name, "error": reason})
 
     def _clean_up(self, config: Config) -> None:
         """Let a connector clean up in its engine; failures only are logged."""
@@ -147,7 +150,8 @@ class Performer:
                 assert isinstance(connector, EngineSinkConnector)
                 connector.removed(parsed.facts(self._name))
         except Exception as error:  # noqa: BLE001 - the connector is deleted in any case
-            log.warning("connector failed to clean up", extra={"connector": self._name, "error": repr(error)})
+            reason = conceal(repr(error), self._services.secrets.concealing(config))
+            log.warning("connector failed to clean up", extra={"connector": self._name, "error": reason})
 
     def report(self, report: Report) -> None:
         """Write states; returns at once."""

@@ -7,9 +7,10 @@ from connect.api.connector import Connector
 from connect.api.engine import EngineFacts
 from connect.api.sink import SinkConnector
 from connect.api.source import SourceConnector
-from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.secrets import ConfigSecrets
 from connect.runtime.configuration.validation import definition_class
 from connect.runtime.executor import Executor, LastingExecutor
 from connect.runtime.leading.plan import RestartPolicy, Traits
@@ -32,6 +33,16 @@ class LeaderServices:
     configs: ConfigStore
     statuses: StatusStore
     worker_id: str
+
+    @property
+    def secrets(self) -> ConfigSecrets:
+        """Finds secrets in configurations."""
+        return ConfigSecrets(self.plugins, self.providers)
+
+    def conceal(self, name: str, text: str) -> str:
+        """A text about a connector without its secrets."""
+        desired = self.configs.desired(name)
+        return text if desired is None else conceal(text, self.secrets.concealing(desired.config))
 
     @property
     def lasting(self) -> LastingExecutor | None:

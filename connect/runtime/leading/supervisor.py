@@ -208,7 +208,7 @@ class Supervisor(Overview):
         term = self._leading()
         if self._services.configs.contains(name):
             raise errors.connector_exists(name)
-        given = self._validate(name, config)
+        given = self._validate(name, self.unmasked(name, config))
         if initial_offsets:
             self._set_initial_offsets(term, name, given, initial_offsets)
         with self._changing:
@@ -223,10 +223,14 @@ class Supervisor(Overview):
     ) -> tuple[bool, ConnectorInfo]:
         """Configure a connector; also returns whether it is new. `check` is told that before, and may raise."""
         term = self._leading()
-        given = self._validate(name, config)
+        before = self._services.configs.desired(name)
+        restored = self.unmasked(name, config)
+        given = self._validate(name, restored)
         with self._changing:
             is_new = not self._services.configs.contains(name)
             check(is_new)
+            if restored != config and self._services.configs.desired(name) != before:
+                raise errors.Conflict(errors.STALE)  # the secrets may be other ones by now
             self._write(lambda: term.writer.put_connector(name, given))
         return is_new, self._wake_new(term, name)
 
@@ -234,7 +238,8 @@ class Supervisor(Overview):
         """Change some keys of a connector's configuration; None removes one."""
         term = self._leading()
         before = self._desired(name).config
-        merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
+        restored = self._services.secrets.restored(changes, before)
+        merged = {key: text for key, text in {**before, **restored}.items() if text is not None}
         given = self._validate(name, merged)
         with self._changing:
             if self._desired(name).config != before:
@@ -361,7 +366,7 @@ class Supervisor(Overview):
         try:
             return self._services.parse(desired.config)
         except ConfigError as error:
-            raise BadRequest(str(error)) from error
+            raise BadRequest(self._services.conceal(desired.name, str(error))) from error
 
     def _validate(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
         given = with_name(config, name)

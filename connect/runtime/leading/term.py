@@ -197,12 +197,13 @@ class LeaderTerm:
                 self._note_failure(host.name, entry, error)
 
     def _note_failure(self, name: str, entry: _Entry, error: BaseException) -> None:
-        log.error("connector failed", extra={"connector": name}, exc_info=error)
+        trace = self._services.conceal(name, stack_trace(error))
+        log.error("connector failed", extra={"connector": name, "trace": trace})
         observed = entry.observed
         step = observed.busy.step if observed.busy is not None else None
         offset = step.desired.config_offset if isinstance(step, StartConnector) else observed.running_offset
         if offset is not None:
-            entry.observed = planning.fail_connector(observed, offset, stack_trace(error), time.monotonic())
+            entry.observed = planning.fail_connector(observed, offset, trace, time.monotonic())
             self._look_at(name)
 
     # --- the loop ---

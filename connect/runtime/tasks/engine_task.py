@@ -99,7 +99,7 @@ class TaskEngineContext(SinkFacts, EngineContext):
     @override
     def steps(self) -> str:
         services, plan = self._setup.services, self._setup.plan
-        secrets = services.providers.secrets(plan.connector_config)
+        secrets = services.secrets_in(plan)
         return steps_of(plan.id, services.settings, resolved=dict(self._config.given), secrets=secrets).text()
 
     @property

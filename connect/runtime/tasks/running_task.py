@@ -149,7 +149,8 @@ class RunningTask:
             except OUTAGES as error:
                 _close(work or setup)
                 self._report(State.RESTARTING, self._trace(error))
-                log.warning("the task cannot start yet", extra={"task": str(self.plan.id), "error": str(error)})
+                extra = {"task": str(self.plan.id), "error": self._conceal(str(error))}
+                log.warning("the task cannot start yet", extra=extra)
                 self._stopping.wait_or_raise(_STARTS.delay(attempt))
             except BaseException:
                 _close(work or setup)
@@ -181,12 +182,16 @@ class RunningTask:
         """Engine tasks move no records themselves; all we can report is that the engine is unreachable."""
         if self.state is not State.RESTARTING:
             self._report(State.RESTARTING, self._trace(error))
-            log.warning("the engine does not answer", extra={"task": str(self.plan.id), "error": str(error)})
+            extra = {"task": str(self.plan.id), "error": self._conceal(str(error))}
+            log.warning("the engine does not answer", extra=extra)
         self._stopping.wait(_ENGINE_RETRIES.delay(self._outages))
         self._outages += 1
 
     def _trace(self, error: BaseException) -> str:
-        return conceal(stack_trace(error), self._services.providers.secrets(self.plan.connector_config))
+        return self._conceal(stack_trace(error))
+
+    def _conceal(self, text: str) -> str:
+        return conceal(text, self._services.secrets_in(self.plan))
 
     def _report(self, state: State, trace: str | None = None) -> None:
         self.state = state

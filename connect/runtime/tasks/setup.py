@@ -1,6 +1,6 @@
 """The setup of every task: its resolved configuration, its class, converters and error policy."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -64,6 +64,8 @@ class TaskSetup:
     conversion: Conversion
     policy: ErrorPolicy
     dead_letters: DeadLetters | None
+    conceal: Callable[[str], str]
+    """Removes the connector's secrets from a text."""
     _seen_topics: set[str] = field(default_factory=set)
 
     def track_topics(self, topics: Iterable[str]) -> None:
@@ -88,9 +90,10 @@ class TaskSetup:
 def set_up(plan: TaskPlan, services: TaskServices, stopping: Stopping, counters: TaskCounters) -> TaskSetup:
     """Parse the configuration; ConfigError when it is invalid."""
     given = services.providers.resolve(plan.connector_config)
+    shown = partial(conceal, secrets=services.secrets_in(plan))
     connector = services.plugins.connectors.find(given["connector.class"])
     config = definition_class(connector).parse(given)
-    policy = ErrorPolicy(config, task=str(plan.id), counters=counters, stopping=stopping)
+    policy = ErrorPolicy(config, task=str(plan.id), counters=counters, stopping=stopping, conceal=shown)
     return TaskSetup(
         plan=plan,
         services=services,
@@ -101,12 +104,18 @@ def set_up(plan: TaskPlan, services: TaskServices, stopping: Stopping, counters:
         task_config=connector.config_class.parse(services.providers.resolve(plan.task_config)),
         conversion=conversion_of(config, services.plugins, services.settings),
         policy=policy,
-        dead_letters=_dead_letters(config, plan, services, stopping),
+        dead_letters=_dead_letters(config, plan, services, stopping, conceal=shown),
+        conceal=shown,
     )
 
 
 def _dead_letters(
-    config: ConnectorConfig, plan: TaskPlan, services: TaskServices, stopping: Stopping
+    config: ConnectorConfig,
+    plan: TaskPlan,
+    services: TaskServices,
+    stopping: Stopping,
+    *,
+    conceal: Callable[[str], str],
 ) -> DeadLetters | None:
     if not config.errors_deadletterqueue_topic_name.strip():
         return None
@@ -118,5 +127,5 @@ def _dead_letters(
         producer=settings.kafka(tuple(producer.items()), client_id=name),
         admin=settings.kafka(tuple(admin_properties(settings, config.given).items()), client_id=name),
         stopping=stopping,
-        conceal=partial(conceal, secrets=services.providers.secrets(plan.connector_config)),
+        conceal=conceal,
     )

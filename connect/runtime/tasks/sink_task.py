@@ -280,7 +280,8 @@ class SinkWork(Work):
         asked_ms = self._context.retry_after_ms
         delay = asked_ms / 1000 if asked_ms else _RETRIES.delay(attempts - 1)
         if attempts == 1:
-            extra = {"task": str(self._setup.plan.id), "error": str(error), "records": len(records)}
+            reason = self._setup.conceal(str(error))
+            extra = {"task": str(self._setup.plan.id), "error": reason, "records": len(records)}
             log.warning("the sink cannot write now, retrying until it can", extra=extra)
         self._client.pause()
         deadline = time.monotonic() + delay
@@ -384,7 +385,7 @@ class SinkWork(Work):
     def _rewind_after(self, error: Exception, *, is_last: bool) -> None:
         """Records that were put may not be durable: read them again, unless the task ends."""
         self._counters.offset_commit_failures += 1
-        extra = {"task": str(self._setup.plan.id), "error": f"{type(error).__name__}: {error}"}
+        extra = {"task": str(self._setup.plan.id), "error": self._setup.conceal(f"{type(error).__name__}: {error}")}
         log.warning("the sink could not make records durable: they are put again", extra=extra)
         if is_last:
             return

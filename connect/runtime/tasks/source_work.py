@@ -84,7 +84,7 @@ class SourceWork(Work):
         except OUTAGES as error:
             self._failed_polls += 1
             if self._failed_polls == 1:
-                extra = {"task": str(self.setup.plan.id), "error": str(error)}
+                extra = {"task": str(self.setup.plan.id), "error": self.setup.conceal(str(error))}
                 log.warning("the source cannot read now, retrying until it can", extra=extra)
             self.stopping.wait(_RETRIES.delay(self._failed_polls - 1))
             return ()
