@@ -48,6 +48,7 @@ from core_broker.security.sasl.scram_server import ScramServices, fake_salt_key
 from core_broker.security.tokens import TokenStore
 from core_broker.server.dispatch import call_handler
 from core_broker.server.metrics_page import families
+from core_broker.server.metrics_tls import metrics_tls
 from core_broker.server.server import Server
 from core_broker.service import lifecycle, logs
 from core_broker.service.clock import Clock, SystemClock
@@ -94,6 +95,7 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
             settings.metrics_listener,
             collect=lambda: families(server.services),
             required=settings.is_set("metrics.listener"),
+            tls=metrics_tls(settings),
         )
         stack.enter_context(metrics_server)
         endpoints = {"listeners": ",".join(map(str, server.listeners or server.controller_listeners))}

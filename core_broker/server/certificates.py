@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 _CHECK_SECONDS: Final = 5.0
 
-_Signature = tuple[tuple[int, int, int] | None, ...]
+Signature = tuple[tuple[int, int, int] | None, ...]
 """Time, size and inode of each file."""
 
 
@@ -34,7 +34,7 @@ class ListenerTls(msgspec.Struct):
     context: ssl.SSLContext
     certificate: x509.Certificate
     mapping: PrincipalMapping
-    signature: _Signature
+    signature: Signature
     """Of the files as they were when they were last looked at."""
 
 
@@ -94,7 +94,7 @@ class Certificates:
         while True:
             await asyncio.sleep(seconds)
             for name, tls in self._by_listener.items():
-                if await asyncio.to_thread(_signature, tls.settings) != tls.signature:
+                if await asyncio.to_thread(signature_of, tls.settings) != tls.signature:
                     await self._renew(name, tls.settings)
 
     async def _renew(self, name: str, settings: BrokerSettings) -> None:
@@ -102,7 +102,7 @@ class Certificates:
         async with self._one_at_a_time:
             tls = self._by_listener[name]
             # Files that cannot be used are tried again when they change.
-            tls.settings, tls.signature = settings, await asyncio.to_thread(_signature, settings)
+            tls.settings, tls.signature = settings, await asyncio.to_thread(signature_of, settings)
             try:
                 renewed = await asyncio.to_thread(_load_renewed, tls.certificate, settings)
             except StoreError as error:
@@ -145,14 +145,15 @@ def _load_renewed(old: x509.Certificate, settings: BrokerSettings) -> ListenerTl
 
 def _load(settings: BrokerSettings) -> ListenerTls:
     # Before the files are read: a change meanwhile is found at the next look.
-    signature = _signature(settings)
+    signature = signature_of(settings)
     store = server_store(settings)
     return ListenerTls(
         settings, server_context(settings, store), store.certificate, principal_mapping(settings), signature
     )
 
 
-def _signature(settings: BrokerSettings) -> _Signature:
+def signature_of(settings: BrokerSettings) -> Signature:
+    """What tells whether the files of the stores have changed."""
     found: list[tuple[int, int, int] | None] = []
     for path in store_files(settings):
         try:

@@ -6,6 +6,7 @@ more than an addition, and prometheus_client is not imported before the first sc
 
 import logging
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
@@ -43,15 +44,25 @@ def counter(name: str, help_text: str, value: float) -> Family:
 
 
 Collect = Callable[[], Iterable[Family]]
+Tls = Callable[[], ssl.SSLContext]
+"""The context for the next connection: a renewed certificate is another context."""
 
 
 class MetricsServer:
     """Serves the metrics and the health of one process; a context manager."""
 
     def __init__(
-        self, listener: str, *, collect: Collect, is_healthy: Callable[[], bool] = lambda: True, required: bool = True
+        self,
+        listener: str,
+        *,
+        collect: Collect,
+        is_healthy: Callable[[], bool] = lambda: True,
+        required: bool = True,
+        tls: Tls | None = None,
     ) -> None:
+        """`tls` is for a listener with https, which needs it."""
         self._listener = listener
+        self._tls = tls
         self._is_healthy = is_healthy
         self._required = required
         self._socket: socket.socket | None = None
@@ -71,14 +82,15 @@ class MetricsServer:
         if self._socket is None:
             return None
         port: int = self._socket.getsockname()[1]
-        return f"http://{urlsplit(self._listener).hostname or 'localhost'}:{port}/metrics"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{urlsplit(self._listener).hostname or 'localhost'}:{port}/metrics"
 
     def start(self) -> None:
         """Start listening. A port in use raises OSError if the listener is required, and logs a warning otherwise."""
         if not self._listener:
             return
         try:
-            self._socket = _listen(self._listener)
+            self._socket = _listen(self._listener, scheme="http" if self._tls is None else "https")
         except OSError as error:
             if self._required:
                 raise
@@ -118,7 +130,11 @@ class MetricsServer:
                 return
             with closing(client), suppress(OSError):
                 client.settimeout(_CLIENT_TIMEOUT_SECONDS)
-                self._handle(client)
+                if self._tls is None:
+                    self._handle(client)
+                else:
+                    with self._tls().wrap_socket(client, server_side=True) as encrypted:
+                        self._handle(encrypted)
 
     def _handle(self, client: socket.socket) -> None:
         """One request, one response; an error while collecting must not end the thread."""
@@ -134,10 +150,10 @@ class MetricsServer:
         client.sendall(f"{head}Connection: close\r\n\r\n".encode() + body)
 
 
-def _listen(listener: str) -> socket.socket:
+def _listen(listener: str, *, scheme: str) -> socket.socket:
     parts = urlsplit(listener)
-    if parts.scheme != "http" or parts.port is None:
-        raise OSError(f"{listener} does not look like http://host:port")
+    if parts.scheme != scheme or parts.port is None:
+        raise OSError(f"{listener} does not look like {scheme}://host:port")
     family = socket.AF_INET6 if ":" in (parts.hostname or "") else socket.AF_INET
     server = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -84,4 +84,5 @@ class NetworkSettings(ServiceSettings):
     """Write one log line per request: API, version, client, sizes and time."""
     metrics_listener: str = setting(STRING, default="http://localhost:9404")
     """Address of /metrics (Prometheus) and /health; empty: not served. With the default address, a port in use only
-    causes a warning, so that several brokers can run on one machine."""
+    causes a warning, so that several brokers can run on one machine. With https://host:port it shows the certificate of
+    ssl.keystore.*, and asks for one of an authority in ssl.truststore.*."""
