@@ -63,6 +63,8 @@ def spark_configuration(
     }
     if settings.is_local:
         ours["spark.driver.bindAddress"] = ours["spark.driver.host"] = _LOOPBACK
+        # Other users of the machine reach the ports by which Spark talks to itself. It makes the secret.
+        ours["spark.authenticate"] = "true"
         ours["spark.sql.shuffle.partitions"] = str(max(2 * cores, 4))
     fixed = {
         "spark.master": spark_master(settings.spark_master, cores=cores),
