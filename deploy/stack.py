@@ -33,6 +33,8 @@ class Service:
     """The port of `/metrics` and `/health`; None for its own port."""
     controller_port: int | None = None
     """The port for the controllers of other brokers; None for a broker on its own."""
+    certificates_port: int | None = None
+    """The port of a secured broker for other brokers, and for clients that log in with a certificate."""
 
 
 BROKER: Final = Service(
@@ -45,6 +47,7 @@ BROKER: Final = Service(
     config_file="server.properties",
     settings_page="core_broker/SETTINGS.md",
     metrics_port=9404,
+    certificates_port=9192,
 )
 REGISTRY: Final = Service(
     name="registry",
@@ -79,9 +82,14 @@ CONNECT: Final = Service(
 STACK: Final = (BROKER, REGISTRY, REST_PROXY, CONNECT)
 """In the order in which they start; they stop in reverse."""
 BY_NAME: Final = {service.name: service for service in STACK}
-DEFAULT_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
+THIS_MACHINE: Final = "localhost"
+DEFAULT_BOOTSTRAP: Final = f"{THIS_MACHINE}:{BROKER.port}"
 BROKERS_MAX: Final = 9
 """Brokers of a cluster on one machine."""
+CLIENTS_LISTENER: Final = "CLIENTS"
+CERTIFICATES_LISTENER: Final = "CERTIFICATES"
+"""The listeners of a secured broker: for logins with a password, and for those with a certificate, as of brokers."""
+CONTROLLERS_LISTENER: Final = "CONTROLLER"
 SPARK_CONNECT_PORT: Final = 15002
 """The port for notebooks. Spark is not a service of its own: Connect starts it on first use."""
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -93,6 +101,7 @@ def brokers_of(count: int) -> tuple[Service, ...]:
     if count == 1:
         return (BROKER,)
     assert BROKER.metrics_port is not None
+    assert BROKER.certificates_port is not None
     return tuple(
         replace(
             BROKER,
@@ -100,6 +109,7 @@ def brokers_of(count: int) -> tuple[Service, ...]:
             port=BROKER.port + 2 * number,
             controller_port=BROKER.port + 2 * number + 1,
             metrics_port=BROKER.metrics_port + number,
+            certificates_port=BROKER.certificates_port + 2 * number,
         )
         for number in range(count)
     )
@@ -129,6 +139,10 @@ class ServiceAddress:
     """The address it listens on; empty for all."""
     metrics_port: int | None = None
     controller_port: int | None = None
+    certificates_port: int | None = None
+    """Only of a secured broker."""
+    scheme: str = "http"
+    """`https` for secured services."""
 
 
 def settings_of(
@@ -139,8 +153,9 @@ def settings_of(
     `elsewhere` has the addresses of those that are not ours: `broker` as host:port (or several), `registry` as a URL.
     """
     own, kind = addresses[name], kind_of(name)
-    settings = {"listeners": f"{kind.protocol}://{own.bind}:{own.port}"}
-    urls = {other: f"http://{address.host}:{address.port}" for other, address in addresses.items()} | dict(elsewhere)
+    settings = {"listeners": f"{own.scheme}://{own.bind}:{own.port}"}
+    own_urls = {other: f"{address.scheme}://{address.host}:{address.port}" for other, address in addresses.items()}
+    urls = own_urls | dict(elsewhere)
     brokers = {other: address for other, address in addresses.items() if kind_of(other) is BROKER}
     if name in ("rest-proxy", "connect"):
         own_brokers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers.values())
@@ -150,10 +165,11 @@ def settings_of(
             # By default a new group waits 3 s for more members; Kafka's own sample configuration turns that off, too.
             settings |= {"log.dirs": own.data, "group.initial.rebalance.delay.ms": "0"}
             if own.metrics_port is not None:
-                settings["metrics.listener"] = f"http://{own.bind}:{own.metrics_port}"
+                settings["metrics.listener"] = f"{own.scheme}://{own.bind}:{own.metrics_port}"
             if "registry" in urls:
                 # Only guarded topics use it.
                 settings["confluent.schema.registry.url"] = urls["registry"]
+            settings["listeners"] = _listeners_of(own)
             if len(brokers) > 1:
                 settings |= _cluster_settings(name, brokers)
         case "registry":
@@ -167,17 +183,26 @@ def settings_of(
     return settings
 
 
+def _listeners_of(own: ServiceAddress) -> str:
+    """The listeners of a broker; controllers talk on this machine only, whatever address clients use."""
+    name = CLIENTS_LISTENER if own.certificates_port else BROKER.protocol
+    listeners = [f"{name}://{own.bind}:{own.port}"]
+    if own.certificates_port:
+        listeners.append(f"{CERTIFICATES_LISTENER}://{own.bind}:{own.certificates_port}")
+    if own.controller_port:
+        listeners.append(f"{CONTROLLERS_LISTENER}://{THIS_MACHINE}:{own.controller_port}")
+    return ",".join(listeners)
+
+
 def _cluster_settings(name: str, brokers: Mapping[str, ServiceAddress]) -> dict[str, str]:
     """Settings of one broker of a cluster: the first forms it, the others join it and become voters."""
-    own, first = brokers[name], next(iter(brokers))
+    first = next(iter(brokers))
     replicas = min(3, len(brokers))
     # With three copies a write is on two; with two it has to do with one, or no broker could fail.
     in_sync = str(max(1, replicas - 1))
     settings = {
         "node.id": str(broker_number(name)),
-        # Controllers talk to each other on this machine only, whatever address clients use.
-        "listeners": f"{BROKER.protocol}://{own.bind}:{own.port},CONTROLLER://localhost:{own.controller_port}",
-        "controller.listener.names": "CONTROLLER",
+        "controller.listener.names": CONTROLLERS_LISTENER,
         "controller.quorum.auto.join.enable": "true",
         "default.replication.factor": str(replicas),
         "min.insync.replicas": in_sync,
@@ -186,5 +211,5 @@ def _cluster_settings(name: str, brokers: Mapping[str, ServiceAddress]) -> dict[
         "transaction.state.log.min.isr": in_sync,
     }
     if name != first:
-        settings["controller.quorum.bootstrap.servers"] = f"localhost:{brokers[first].controller_port}"
+        settings["controller.quorum.bootstrap.servers"] = f"{THIS_MACHINE}:{brokers[first].controller_port}"
     return settings

@@ -20,6 +20,7 @@ EPILOG: Final = examples(
     "caudal quickstart                      starts a platform in ./caudal-platform, shows it, and leaves it running",
     "caudal quickstart --exit               the same on temporary data; exit code 0 only when every result was right",
     "caudal quickstart --data ~/river       on the platform of a folder, started if it does not run",
+    "caudal quickstart --secure             on an encrypted platform with users",
     "caudal quickstart --brokers 3          on a cluster, of which a broker is killed at the end",
     "Each step shows the commands that do the same by hand. The tour can be taken again and again.",
 )
@@ -55,6 +56,10 @@ _BrokersOption = Annotated[
         show_default="1",
     ),
 ]
+_SecureOption = Annotated[
+    bool,
+    typer.Option("--secure", help="A platform that is started is encrypted, and lets in only users; see caudal up."),
+]
 _ExitOption = Annotated[
     bool,
     typer.Option(
@@ -72,12 +77,13 @@ def quickstart(
     data: _DataOption = None,
     ports: _PortsOption = None,
     brokers: _BrokersOption = None,
+    secure: _SecureOption = False,
     exit_: _ExitOption = False,
     no_spark: _SparkOption = False,
 ) -> None:
     """Show the whole platform at work, step by step: each is done for real, checked, and shown with its command."""
     is_temporary = exit_ or bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
-    given = Start(ports=tuple(ports or ()), brokers=brokers)
+    given = Start(ports=tuple(ports or ()), brokers=brokers, secure=secure)
     if data is not None or not is_temporary:
         folder = (data or DEFAULT_DATA).expanduser().absolute()
         succeeded = _tour(folder, given, stays=not is_temporary, no_spark=no_spark)
@@ -98,6 +104,7 @@ class Start:
 
     ports: tuple[str, ...]
     brokers: int | None
+    secure: bool
 
 
 def _tour(data: Path, given: Start, *, stays: bool, no_spark: bool) -> bool:
@@ -129,11 +136,13 @@ def _tour_on(data: Path, given: Start, *, stays: bool, no_spark: bool) -> bool:
     screen.title("Caudal", "the whole platform at work, step by step")
     try:
         before = platform.running(data)
-        found = before or platform.start(data, given.ports, brokers=given.brokers)
+        found = before or platform.start(data, given.ports, brokers=given.brokers, secure=given.secure)
         if found is None:
             return False
         if before and given.brokers:
             note("the platform runs already: --brokers is ignored, and no broker is killed")
+        if before and given.secure and not before.is_secure:
+            raise Refused("the platform runs already, and is not secured", ["stop it first:  `caudal down`"])
         tour = Tour(
             addresses=platform.addresses_of(found),
             spark_problem="--no-spark was given" if no_spark else missing_java() or None,

@@ -9,12 +9,14 @@ import typer
 from rich.markup import escape
 
 from deploy.commands import completion
+from deploy.commands.logins import curl_word, login_lines, login_option
 from deploy.commands.options import DataOption
-from deploy.launcher.request import DEFAULT_DATA, THIS_MACHINE, Refused, Request
-from deploy.stack import BROKER, BROKERS_MAX, DEFAULT_BOOTSTRAP, kind_of
-from deploy.terminal.output import err, examples, failure, out, table
+from deploy.launcher.request import DEFAULT_DATA, Refused, Request
+from deploy.stack import BROKER, BROKERS_MAX, DEFAULT_BOOTSTRAP, THIS_MACHINE, kind_of
+from deploy.terminal.output import err, examples, failure, note, out, table
 
 if TYPE_CHECKING:
+    from deploy.launcher.plan import Plan
     from deploy.launcher.state import PlatformState
 
 EPILOG: Final = examples(
@@ -24,9 +26,13 @@ EPILOG: Final = examples(
     "caudal up --ports broker=19092 --ports registry=18081",
     "caudal up --set broker:num.partitions=3 --set connect:offset.flush.interval.ms=1000",
     "caudal up --brokers 3                  a cluster; kill one of them, and see what  caudal cluster  shows",
+    "caudal up --secure                     encrypted, with users; prints how clients log in",
+    "caudal up --secure --host 0.0.0.0 --brokers 3          for other machines, too",
     "caudal up --without broker --bootstrap kafka:9092      with your own Kafka",
     "Data survives restarts. Ctrl-C stops everything in order, a second one at once.",
 )
+
+_TITLE_WIDTH: Final = 12
 
 _PortsOption = Annotated[
     list[str] | None,
@@ -48,7 +54,22 @@ _WithoutOption = Annotated[
 ]
 _HostOption = Annotated[
     str,
-    typer.Option("--host", metavar="ADDR", help="Address to listen on; 0.0.0.0 for all, without any protection."),
+    typer.Option("--host", metavar="ADDR", help="Address to listen on; 0.0.0.0 for all. Others need --secure."),
+]
+_SecureOption = Annotated[
+    bool,
+    typer.Option(
+        "--secure",
+        help="Encrypt everything and let in only users: makes certificates, an administrator and access rules in "
+        "DIR/security. The folder stays secured at later starts.",
+    ),
+]
+_InsecureOption = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Start without encryption and logins although other machines can reach it, or it was secured before.",
+    ),
 ]
 _SettingsOption = Annotated[
     list[str] | None,
@@ -98,10 +119,12 @@ def up(
     registry: _RegistryOption = None,
     brokers: _BrokersOption = None,
     racks: _RacksOption = False,
+    secure: _SecureOption = False,
+    insecure: _InsecureOption = False,
     detach: _DetachOption = False,
 ) -> None:
     """Start the whole platform and run it until Ctrl-C. All its data is in one folder, and is kept."""
-    from deploy.launcher.plan import is_open, make_plan
+    from deploy.launcher.plan import make_plan
 
     request = Request(
         data=str(data),
@@ -113,17 +136,41 @@ def up(
         registry=registry,
         brokers=brokers,
         racks=racks,
+        secure=secure,
+        insecure=insecure,
     )
     try:
         plan = make_plan(request)
     except Refused as refusal:
         failure(refusal.text, refusal.next_steps)
         raise typer.Exit(1) from refusal
-    if is_open(plan.bind):
-        err.print("[yellow]![/] anyone who can reach this machine can use the platform: it asks for no passwords")
+    _tell_security(plan, secure=secure)
     if sum(kind_of(service.name) is BROKER for service in plan.services) == 2:
         err.print("[yellow]![/] two brokers need each other: if one fails, the other stops, too; three survive that")
     raise typer.Exit(run_detached(request) if detach else run_here(request))
+
+
+def _tell_security(plan: "Plan", *, secure: bool) -> None:
+    """Say what changes for a folder that was open or secured before, and what is not protected."""
+    from deploy.launcher.plan import is_open
+    from deploy.security.folder import SecurityFolder
+
+    folder = SecurityFolder(plan.data)
+    if plan.security is None:
+        if is_open(plan.bind):
+            err.print("[yellow]![/] anyone who can reach this machine can use the platform: it asks for no passwords")
+        if folder.is_set_up:
+            err.print(
+                "[yellow]![/] this platform was secured, and now runs without encryption and logins: its users and "
+                "access rules stay, and count again at the next start without --insecure"
+            )
+    elif not secure:
+        note("secured, as it was started before")
+    elif not folder.is_set_up and any(plan.folder_of(name).exists() for name in plan.brokers):
+        err.print(
+            "[cyan]•[/] the platform in this folder becomes secured: all its data stays; from now on every client "
+            "needs a user and TLS, and connectors that use the schema registry its new address"
+        )
 
 
 def run_here(request: Request) -> int:
@@ -197,6 +244,10 @@ def _print_summary(data: Path, *, is_detached: bool) -> None:
     out.print("[bold]Try[/]")
     for command in commands_to_try(found):
         out.print(f"  {escape(command)}")
+    if found.is_secure:
+        out.print("[bold]Log in[/]  as admin; the password is in these files, and nowhere else")
+        for title, line in login_lines(found, login=_login_option(found)):
+            out.print(f"  [dim]{title.ljust(_TITLE_WIDTH)}[/]  {escape(line)}")
     option = _data_option(Path(found.data))
     folder = escape(found.data)
     out.print(f"\n[bold]Data[/]  {folder}     [bold]Logs[/]  {folder}/logs, or  caudal logs{option}")
@@ -209,10 +260,11 @@ def commands_to_try(state: "PlatformState") -> list[str]:
     """Commands to copy, for the services of this platform: produce, consume, and show the state."""
     bootstrap = state.bootstrap or DEFAULT_BOOTSTRAP
     cluster = "" if DEFAULT_BOOTSTRAP in bootstrap.split(",") else f" --bootstrap {bootstrap}"
+    cluster += _login_option(state)
     services = state.services
     if "rest-proxy" in services:
         produce = (
-            f"curl {services['rest-proxy'].endpoint}/topics/hello "
+            f"{curl_word(state)} {services['rest-proxy'].endpoint}/topics/hello "
             "-H 'Content-Type: application/vnd.kafka.json.v2+json' "
             """-d '{"records": [{"value": {"greeting": "hello, river"}}]}'"""
         )
@@ -221,6 +273,11 @@ def commands_to_try(state: "PlatformState") -> list[str]:
     consume = f"caudal topic consume hello{cluster}"
     show_cluster = [f"caudal cluster{cluster}"] if "broker-1" in services else []
     return [produce, consume, *show_cluster, f"caudal status{_data_option(Path(state.data))}"]
+
+
+def _login_option(state: "PlatformState") -> str:
+    """What tools need to log in; nothing for the platform that they find by themselves."""
+    return login_option(state) if _data_option(Path(state.data)) else ""
 
 
 def _data_option(data: Path) -> str:

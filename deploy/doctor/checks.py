@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from deploy.doctor import data, folder, java, machine, ports, python, services, variables
+from deploy.doctor import data, folder, java, machine, ports, python, secrets, services, variables
 from deploy.doctor.finding import Context, Finding, Level, problem
 from deploy.stack import STACK
 
@@ -42,6 +42,8 @@ CHECKS: Final = (
     Check(group=_ENVIRONMENT, name="Variables", look=variables.variables),
     Check(group=_ENVIRONMENT, name="Spark's variables", look=java.spark_variables),
     Check(group=_PLATFORM, name="Platform", look=services.platform),
+    Check(group=_PLATFORM, name="Secrets", look=secrets.secrets),
+    Check(group=_PLATFORM, name="Certificates", look=secrets.certificates),
     *(
         Check(group=_PLATFORM, name=f"Service: {service.name}", look=partial(services.service, name=service.name))
         for service in STACK

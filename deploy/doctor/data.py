@@ -47,7 +47,7 @@ def registry(context: Context) -> Iterator[Finding]:
     if endpoint is None:
         return
     try:
-        with registry_client(endpoint, timeout=context.answer_seconds) as client:
+        with registry_client(endpoint, None, None, context.client_config, timeout=context.answer_seconds) as client:
             subjects = client.subjects()
     except ClientError as error:
         yield problem("Schemas", f"the registry does not list them: {error}", "see why:  caudal logs registry")
@@ -128,11 +128,11 @@ def spark(context: Context) -> Iterator[Finding]:
 
 
 def _connectors(context: Context) -> Iterator[tuple[str, dict[str, Any]]]:
-    from deploy.clients.connect import ConnectClient
+    from deploy.clients.connections import connect_client
 
     endpoint = _endpoint(context, "connect")
     if endpoint is not None:
-        with ConnectClient(endpoint, timeout_seconds=context.answer_seconds) as client:
+        with connect_client(endpoint, None, context.client_config, timeout=context.answer_seconds) as client:
             yield from sorted(client.connectors().items())
 
 
@@ -140,7 +140,7 @@ def _admin(endpoint: str, context: Context) -> "Admin":
     from core_broker.client.admin import Admin
     from deploy.clients.connections import client_settings
 
-    return Admin(client_settings(endpoint, timeout=context.answer_seconds))
+    return Admin(client_settings(endpoint, None, context.client_config, timeout=context.answer_seconds))
 
 
 def _endpoint(context: Context, name: str) -> str | None:

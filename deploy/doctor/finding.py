@@ -22,6 +22,11 @@ class Context:
     """How long a service may take to answer."""
     clock: Clock = field(default_factory=SystemClock)
 
+    @property
+    def client_config(self) -> Path | None:
+        """The properties file by which clients of the platform log in; None where nobody has to."""
+        return Path(self.platform.client_config) if self.platform and self.platform.client_config else None
+
 
 class Level(StrEnum):
     """How bad it is; only a problem makes the command fail."""

@@ -13,7 +13,7 @@ _GENERATIONS_MAX = 32
 
 def ports(context: Context) -> Iterator[Finding]:
     """Are the ports free, or in use by the platform itself?"""
-    names = default_ports()
+    names = default_ports(is_secure=context.platform is not None and context.platform.is_secure)
     listening = listeners(names)
     free, own = [], []
     for port, name in names.items():
@@ -33,9 +33,11 @@ def ports(context: Context) -> Iterator[Finding]:
         yield ok("Ports", f"free: {', '.join(free)}")
 
 
-def default_ports() -> dict[int, str]:
+def default_ports(*, is_secure: bool = False) -> dict[int, str]:
     """Every port of the stack, and whose it is."""
     named = {service.port: service.name for service in STACK}
+    if is_secure:
+        named |= {port: f"{one.name}, certificates" for one in STACK if (port := one.certificates_port)}
     named |= {service.metrics_port: f"{service.name}, metrics" for service in STACK if service.metrics_port}
     return {**named, SPARK_CONNECT_PORT: "Spark Connect"}
 

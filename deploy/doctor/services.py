@@ -36,7 +36,9 @@ def service(context: Context, *, name: str) -> Iterator[Finding]:
 
 
 def _examine(context: Context, name: str, found: "ServiceState") -> Iterator[Finding]:
-    with httpx2.Client(timeout=context.answer_seconds, trust_env=False) as http:
+    assert context.platform is not None
+    tls = context.platform.tls()
+    with httpx2.Client(timeout=context.answer_seconds, trust_env=False, verify=tls or True) as http:
         yield _health(http, name, found, context.answer_seconds)
         if found.restarts:
             again = f"it was restarted {plural(found.restarts, 'time')}"

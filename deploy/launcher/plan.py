@@ -6,14 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.launcher.request import THIS_MACHINE, Refused, Request
+from deploy.launcher.request import Refused, Request
 from deploy.launcher.state import earlier_controller_ports
+from deploy.security.folder import SecurityFolder
+from deploy.security.settings import secret_settings, secure_settings
 from deploy.stack import (
     BROKER,
     BROKERS_MAX,
     BY_NAME,
+    CERTIFICATES_LISTENER,
+    CLIENTS_LISTENER,
     SPARK_CONNECT_PORT,
     STACK,
+    THIS_MACHINE,
     Service,
     ServiceAddress,
     broker_number,
@@ -38,6 +43,7 @@ _OPTIONS: Final = {
     "spark.caudal.data.dir": "--data DIR",
 }
 """Settings that have options of their own, because other services need them, too."""
+_SECURITY_PAGE: Final = "deploy/SECURITY.md"
 _ELSEWHERE: Final = {"broker": "--bootstrap HOST:PORT", "registry": "--registry URL"}
 
 
@@ -59,6 +65,8 @@ class Plan:
     """Addresses of services that run elsewhere."""
     racks: bool = False
     """Whether each broker has a rack of its own."""
+    security: SecurityFolder | None = None
+    """The certificates and users of a secured platform; None for one that is open to whoever reaches it."""
 
     @property
     def logs(self) -> Path:
@@ -102,9 +110,28 @@ class Plan:
                 bind=self.bind,
                 metrics_port=self.ports[_metrics_of(service.name)] if service.metrics_port else None,
                 controller_port=self.ports[_controller_of(service.name)] if service.controller_port else None,
+                certificates_port=self.ports[_certificates_of(service.name)]
+                if service.certificates_port and self.security
+                else None,
+                scheme=self._scheme,
             )
             for service in self.services
         }
+
+    @property
+    def brokers(self) -> list[str]:
+        """The names of the brokers."""
+        return [service.name for service in self.services if kind_of(service.name) is BROKER]
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of the brokers, for clients."""
+        return ",".join(map(self.endpoint_of, self.brokers))
+
+    @property
+    def certificates_bootstrap(self) -> str:
+        """The same for clients that log in with a certificate; only of a secured platform."""
+        return ",".join(f"{self.host}:{self.ports[_certificates_of(name)]}" for name in self.brokers)
 
     @property
     def controller_ports(self) -> dict[str, int]:
@@ -122,19 +149,35 @@ class Plan:
             settings["broker.rack"] = f"rack-{number}"
         if number and not self.bind:
             # All brokers must name the same address of a broker. A single one names that by which it was reached.
-            settings["advertised.listeners"] = f"{BROKER.protocol}://{_name_of_machine()}:{self.ports[name]}"
+            ports = {CLIENTS_LISTENER if self.security else BROKER.protocol: self.ports[name]}
+            if self.security:
+                ports[CERTIFICATES_LISTENER] = self.ports[_certificates_of(name)]
+            machine = _name_of_machine()
+            settings["advertised.listeners"] = ",".join(f"{key}://{machine}:{port}" for key, port in ports.items())
         given = {**self.extra.get(kind_of(name).name, {}), **self.extra.get(name, {})}
+        if self.security:
+            settings |= secure_settings(
+                self.security, name, bootstrap=self.bootstrap, brokers=self.brokers, given=given
+            )
         return {**settings, "logging.format": "text", **given}
+
+    def secrets_of(self, name: str) -> dict[str, str]:
+        """Settings of a service that nobody else may read. Raises OSError."""
+        return secret_settings(self.security, name) if self.security else {}
 
     def endpoint_of(self, name: str) -> str:
         """The address for clients: host:port of a broker, else a URL."""
         address = f"{self.host}:{self.ports[name]}"
-        return address if kind_of(name).protocol != "http" else f"http://{address}"
+        return address if kind_of(name).protocol != "http" else f"{self._scheme}://{address}"
 
     def watch_of(self, name: str) -> str:
         """Where `/health` and `/metrics` of a service are."""
         port = self.ports[_metrics_of(name) if kind_of(name).metrics_port else name]
-        return f"http://{self.host}:{port}"
+        return f"{self._scheme}://{self.host}:{port}"
+
+    @property
+    def _scheme(self) -> str:
+        return "https" if self.security else "http"
 
 
 def make_plan(request: Request) -> Plan:
@@ -151,23 +194,27 @@ def make_plan(request: Request) -> Plan:
     services = tuple(service for service in _stack(request, data) if service.name not in request.without)
     if not services:
         raise Refused("--without leaves nothing to run", [f"there are:  {', '.join(BY_NAME)}"])
+    security = _security(request, data)
     return Plan(
         data=data,
         services=services,
         bind=_bind(request.host),
         host=_bind(request.host) or THIS_MACHINE,
-        ports=_ports(request.ports, services, data),
+        ports=_ports(request.ports, services, data, is_secure=security is not None),
         extra=_extra(request.settings, services),
         elsewhere=_elsewhere(request, services),
         racks=request.racks,
+        security=security,
     )
 
 
-def port_names(services: Sequence[Service] = STACK) -> dict[str, int]:
+def port_names(services: Sequence[Service] = STACK, *, is_secure: bool = False) -> dict[str, int]:
     """Everything that listens, with its default port."""
     named: dict[str, int] = {}
     for service in services:
         named[service.name] = service.port
+        if service.certificates_port and is_secure:
+            named[_certificates_of(service.name)] = service.certificates_port
         if service.controller_port:
             named[_controller_of(service.name)] = service.controller_port
         if service.metrics_port:
@@ -178,6 +225,30 @@ def port_names(services: Sequence[Service] = STACK) -> dict[str, int]:
 def is_open(bind: str) -> bool:
     """Whether other machines can reach this address."""
     return bind not in (THIS_MACHINE, "[::1]") and not bind.startswith("127.")
+
+
+def _security(request: Request, data: Path) -> SecurityFolder | None:
+    """The certificates and users of a platform that is to be secured, or was so before; None for an open one."""
+    if request.secure and request.insecure:
+        raise Refused("--secure and --insecure contradict each other", ["leave out one of them"])
+    folder = SecurityFolder(data)
+    if request.secure or (folder.is_set_up and not request.insecure):
+        if "broker" in request.without or request.bootstrap or request.registry:
+            raise Refused(
+                "a secured platform has its own users, and so its own broker and registry",
+                ["leave out  `--without broker`, `--bootstrap` and `--registry`", f"or by hand:  {_SECURITY_PAGE}"],
+            )
+        return folder
+    if is_open(_bind(request.host)) and not request.insecure:
+        raise Refused(
+            f"--host {request.host}: everyone who reaches this machine could read, change and delete everything, "
+            "because nothing is encrypted and nobody has to log in",
+            [
+                "encrypted, with users:  `--secure`",
+                "or, where only those reach it who may do everything:  `--insecure`",
+            ],
+        )
+    return None
 
 
 def _stack(request: Request, data: Path) -> tuple[Service, ...]:
@@ -217,6 +288,10 @@ def _metrics_of(name: str) -> str:
     return f"{name}-metrics"
 
 
+def _certificates_of(name: str) -> str:
+    return f"{name}-certificates"
+
+
 def _controller_of(name: str) -> str:
     return f"{name}-controller"
 
@@ -227,8 +302,8 @@ def _bind(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _ports(given: Sequence[str], services: Sequence[Service], data: Path) -> dict[str, int]:
-    ports = port_names(services)
+def _ports(given: Sequence[str], services: Sequence[Service], data: Path, *, is_secure: bool) -> dict[str, int]:
+    ports = port_names(services, is_secure=is_secure)
     if "any" in given:
         ports = dict.fromkeys(ports, ANY_PORT)
     # A quorum whose members all have new addresses cannot elect a leader, which alone could make them known.

@@ -10,10 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from deploy.certificates.authority import AuthorityError
 from deploy.launcher.lock import LOCK_NAME, PlatformLock, lock_holder
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.request import Refused
+from deploy.security.client_files import write_client_files
+from deploy.security.folder import hosts_of
+from deploy.security.settings import USERS
 from streams.spark.engine.folder import EngineFolder
 
 DISK_FREE_MIN_BYTES: Final = 200 << 20
@@ -44,7 +48,25 @@ def ready_to_start(plan: Plan) -> Iterator[Plan]:
         )
     with ExitStack() as held:
         held.callback(lock.release)
-        yield replace(plan, ports=_hold_ports(plan, held))
+        settled = replace(plan, ports=_hold_ports(plan, held))
+        prepare_security(settled)
+        yield settled
+
+
+def prepare_security(plan: Plan) -> None:
+    """Make the certificates, passwords and client files of a secured platform that are missing."""
+    if (security := plan.security) is None:
+        return
+    names = [service.name for service in plan.services]
+    try:
+        security.prepare(certificates=names, users=USERS, hosts=hosts_of(plan.bind))
+        write_client_files(security, bootstrap=plan.bootstrap, certificates_bootstrap=plan.certificates_bootstrap)
+        for name in names:
+            security.write_secrets(name, plan.secrets_of(name))
+    except AuthorityError as error:
+        raise Refused(f"the certificates of the platform cannot be made: {error}") from error
+    except OSError as error:
+        raise _unwritable(security.path, error) from error
 
 
 def prepare_folders(plan: Plan) -> None:

@@ -4,10 +4,12 @@ import asyncio
 import os
 import re
 import signal
+import ssl
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from deploy.launcher.health import is_healthy
@@ -50,9 +52,15 @@ class ServiceProcess:
         self._end = asyncio.create_task(process.wait(), name=f"end of {name}")
 
     @classmethod
-    async def start(cls, name: str, settings: Mapping[str, str], log: LogFile) -> "ServiceProcess":
-        """Start a service in a session of its own, so that Ctrl-C reaches the launcher alone; may raise `NotReady`."""
+    async def start(
+        cls, name: str, settings: Mapping[str, str], log: LogFile, *, file: Path | None = None
+    ) -> "ServiceProcess":
+        """Start a service in a session of its own, so that Ctrl-C reaches the launcher alone; may raise `NotReady`.
+
+        The `file` has its secrets: every user of the machine can read the command line of a process.
+        """
         words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        words += ["--config", str(file)] if file else []
         try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "deploy.launcher.child", str(os.getpid()), name, *words),
@@ -70,9 +78,9 @@ class ServiceProcess:
         """Its process id."""
         return self._process.pid
 
-    async def until_ready(self, url: str, *, timeout_s: float) -> Exit | None:
+    async def until_ready(self, url: str, *, timeout_s: float, tls: ssl.SSLContext | None = None) -> Exit | None:
         """Wait until it prints its ready line and is healthy; returns how it ended, if it did. Raises `NotReady`."""
-        becoming = asyncio.create_task(self._become_ready(url))
+        becoming = asyncio.create_task(self._become_ready(url, tls))
         try:
             done, _ = await asyncio.wait((becoming, self._end), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -107,9 +115,9 @@ class ServiceProcess:
         with suppress(ProcessLookupError):
             self._process.send_signal(number)
 
-    async def _become_ready(self, url: str) -> None:
+    async def _become_ready(self, url: str, tls: ssl.SSLContext | None) -> None:
         await self._said_ready.wait()
-        while not await is_healthy(url, timeout_s=_HEALTH_TIMEOUT_S):  # noqa: ASYNC110 - nothing here tells when
+        while not await is_healthy(url, timeout_s=_HEALTH_TIMEOUT_S, tls=tls):  # noqa: ASYNC110 - nothing here tells when
             await asyncio.sleep(_HEALTH_PAUSE_S)
 
     async def _copy_output(self) -> None:

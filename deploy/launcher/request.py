@@ -6,9 +6,10 @@ from typing import Final
 
 import msgspec
 
+from deploy.stack import THIS_MACHINE
+
 DATA_VARIABLE: Final = "CAUDAL_DATA"
 DEFAULT_DATA: Final = Path("caudal-platform")
-THIS_MACHINE: Final = "localhost"
 
 
 def data_folder(environment: Mapping[str, str]) -> Path:
@@ -36,6 +37,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """How many brokers; None for as many as there are in the folder, or one."""
     racks: bool = False
     """Whether each broker has a rack of its own."""
+    secure: bool = False
+    """Whether everything is encrypted, and everyone has to log in."""
+    insecure: bool = False
+    """Whether to start without that although others can reach the platform, or it was secured before."""
 
 
 class Refused(Exception):

@@ -1,5 +1,6 @@
 """The state of a running platform: the launcher writes it to `platform.json`, other processes read it."""
 
+import ssl
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from deploy.launcher.lock import lock_holder
+from deploy.security.folder import SecurityFolder
 from deploy.stack import BROKER, kind_of
 
 FILE_NAME: Final = "platform.json"
@@ -62,6 +64,8 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses of what runs elsewhere for this platform: `broker`, `registry`."""
     client_config: str | None = None
     """Properties file with which a client may use everything here; None where nobody has to log in."""
+    is_secure: bool = False
+    """Whether everything is encrypted, and asks who is there."""
     controller_ports: dict[str, int] = {}
     """Of the brokers of a cluster, for the next start: they find each other by these ports."""
 
@@ -75,6 +79,13 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
         """The addresses of its brokers, or of the cluster that it uses instead."""
         own = [service.endpoint for name, service in self.services.items() if kind_of(name) is BROKER]
         return ",".join(own) or self.elsewhere.get("broker")
+
+    def tls(self) -> ssl.SSLContext | None:
+        """TLS of a client that may ask services for their health; None where they do not ask who it is.
+
+        Raises OSError for those who may not read the certificate of the launcher.
+        """
+        return SecurityFolder(Path(self.data)).launcher_tls() if self.is_secure else None
 
 
 def read(data: Path) -> PlatformState | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from core_broker.client.errors import ClientError
 from core_broker.service.clock import Clock
 from deploy.launcher import spark, state
 from deploy.launcher.events import AllReady, Died, Emit, Event, Ready, SparkChecked, Starting, Stopped, Stopping
@@ -17,7 +18,9 @@ from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.process import Exit, NotReady, ServiceProcess
 from deploy.launcher.request import Refused
-from deploy.stack import CONNECT, Service, kind_of
+from deploy.security.users import create_registry_rules, create_users
+from deploy.stack import CONNECT, REGISTRY, Service, kind_of
+from schema_registry.client.errors import ClientError as RegistryError
 
 log = logging.getLogger(__name__)
 
@@ -100,8 +103,11 @@ class Supervisor:
             services={name: service.state for name, service in self._services.items()},
             spark=_spark_state(plan),
             elsewhere=dict(plan.elsewhere),
+            client_config=str(plan.security.client_config) if plan.security else None,
+            is_secure=plan.security is not None,
             controller_ports=plan.controller_ports,
         )
+        self._has_users = asyncio.Event()
 
     async def run(self) -> None:
         """Run until a signal stops it; raises `Refused` if a service cannot start at all."""
@@ -121,6 +127,7 @@ class Supervisor:
     async def _keep_all_running(self) -> None:
         """Keep everything running until a signal comes or a first start has failed."""
         keeping = [asyncio.create_task(self._keep_running(service)) for service in self._services.values()]
+        keeping.append(asyncio.create_task(self._create_users()))
         others = [asyncio.create_task(self._report_ready())]
         if self._plan.has_spark:
             others.append(asyncio.create_task(self._check_java()))
@@ -132,11 +139,30 @@ class Supervisor:
                 task.cancel()
             await asyncio.gather(*keeping, *others, stop, return_exceptions=True)
         for task in done - {stop}:
-            task.result()  # raises: `_keep_running` never returns
+            task.result()  # raises: none of them returns before the stop
+
+    async def _create_users(self) -> None:
+        """Create the users of a secured platform once its brokers run, before services that log in are started."""
+        if (security := self._plan.security) is not None:
+            try:
+                for name in self._plan.brokers:
+                    await self._services[name].is_ready.wait()
+                await asyncio.to_thread(create_users, security, bootstrap=self._plan.certificates_bootstrap)
+                if REGISTRY.name in self._services:
+                    await self._services[REGISTRY.name].is_ready.wait()
+                    url = self._plan.endpoint_of(REGISTRY.name)
+                    await asyncio.to_thread(create_registry_rules, security, url=url)
+            except (ClientError, RegistryError, OSError) as error:
+                log.error("users cannot be created", extra={"reason": str(error)})
+                steps = [f"its passwords and certificates:  `{security.path!s}`"]
+                raise Refused(f"the users of the platform cannot be created: {error}", steps) from error
+        self._has_users.set()
+        await self._stop.wait()
 
     async def _report_ready(self) -> None:
         for service in self._services.values():
             await service.is_ready.wait()
+        await self._has_users.wait()
         self._change_platform("running")
         after_s = self._clock.monotonic() - self._began
         log.info("platform ready", extra={"seconds": round(after_s, 2)})
@@ -158,6 +184,8 @@ class Supervisor:
         while True:
             for need in self._plan.needs_of(service.definition, is_restart=service.was_ready):
                 await self._services[need].is_ready.wait()
+            if service.definition.needs:
+                await self._has_users.wait()
             how, ready_for_s = await self._run_once(service)
             service.is_ready.clear()
             service.process = None
@@ -173,9 +201,15 @@ class Supervisor:
 
     async def _run_once(self, service: SupervisedService) -> tuple[Exit | NotReady, float]:
         """Start a process and wait until it ends; returns how it ended, and how long it was ready."""
-        name, began = service.name, self._clock.monotonic()
+        name, began, security = service.name, self._clock.monotonic(), self._plan.security
+        tls = security.launcher_tls() if security else None
         try:
-            process = await ServiceProcess.start(kind_of(name).name, self._plan.settings_of(name), service.log)
+            process = await ServiceProcess.start(
+                kind_of(name).name,
+                self._plan.settings_of(name),
+                service.log,
+                file=security.secrets_file(name) if security else None,
+            )
         except NotReady as error:
             return error, 0.0
         service.process = process
@@ -183,7 +217,7 @@ class Supervisor:
         service.log.note(f"{name} started  pid={process.pid}", now_ms=self._clock.now_ms())
         self._change(service, pid=process.pid, started_ms=self._clock.now_ms())
         try:
-            ended = await process.until_ready(self._plan.watch_of(name), timeout_s=_READY_TIMEOUT_S)
+            ended = await process.until_ready(self._plan.watch_of(name), timeout_s=_READY_TIMEOUT_S, tls=tls)
         except NotReady as error:
             process.kill()
             await process.until_end()

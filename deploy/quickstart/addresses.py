@@ -8,12 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from core_broker.client.settings import ClientSettings
+from deploy.clients.connect import ConnectClient
+from deploy.clients.connections import client_settings, connect_client, login_of, read_properties
+from deploy.clients.http_login import HttpLogin
+from deploy.clients.registry import registry_client
+from deploy.security.folder import SecurityFolder
 from deploy.stack import BROKER, CONNECT, REGISTRY
+from schema_registry.client.registry_client import RegistryClient
 
 EXAMPLES: Final = Path(__file__).parents[1] / "examples"
 """Schemas, configurations and SQL that the tour uses."""
 
 Part = Literal["cluster", "registry", "connect", "spark", "platform"]
+_WITH_LOGIN: Final = ("cluster", "registry", "connect")
+_TIMEOUT_S: Final = 60.0
 _KNOWN_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
 _KNOWN_REGISTRY: Final = f"http://localhost:{REGISTRY.port}"
 _KNOWN_CONNECT: Final = f"http://localhost:{CONNECT.port}"
@@ -33,6 +42,43 @@ class PlatformAddresses:
     spark_port: int
     logs: Mapping[str, Path]
     """The log of each service, by its name."""
+    client_config: Path | None = None
+    """The properties file by which clients log in; None where nobody has to."""
+
+    def cluster(self) -> ClientSettings:
+        """The settings of a client of the cluster."""
+        return client_settings(self.bootstrap, None, self.client_config, timeout=_TIMEOUT_S)
+
+    def connect_client(self) -> ConnectClient:
+        """A client of Connect."""
+        return connect_client(self.connect, None, self.client_config, timeout=_TIMEOUT_S)
+
+    def registry_client(self) -> RegistryClient:
+        """A client of the registry."""
+        return registry_client(self.registry, None, None, self.client_config, timeout=_TIMEOUT_S)
+
+    def login(self) -> HttpLogin:
+        """Who the tour is at HTTP services."""
+        return login_of(read_properties(None, self.client_config) if self.client_config else {})
+
+    @property
+    def curl(self) -> str:
+        """The word `curl`, with what it needs to log in."""
+        return "curl" if self._security is None else f"curl --config {path_word(self._security.curl_config)}"
+
+    @property
+    def registry_login(self) -> dict[str, str]:
+        """How converters of connectors log in at the registry: as Connect, by its certificate."""
+        if self._security is None:
+            return {}
+        return {
+            "value.converter.schema.registry.ssl.ca.location": str(self._security.authority_file),
+            "value.converter.schema.registry.ssl.certificate.location": str(self._security.certificate(CONNECT.name)),
+        }
+
+    @property
+    def _security(self) -> SecurityFolder | None:
+        return SecurityFolder(self.data) if self.client_config else None
 
     @property
     def shop(self) -> Path:
@@ -51,6 +97,7 @@ class PlatformAddresses:
 
     def caudal(self, words: str, part: Part) -> str:
         """A command to type, without addresses that are the default."""
+        login = "" if self.client_config is None or not data_option(self.data) else self._login_option
         options = {
             # One broker that is found by default leads to the others.
             "cluster": "" if _KNOWN_BOOTSTRAP in self.bootstrap.split(",") else _option("--bootstrap", self.bootstrap),
@@ -59,7 +106,11 @@ class PlatformAddresses:
             "spark": _option("--set", f"spark.caudal.data.dir={relative(self.spark_data)}"),
             "platform": data_option(self.data),
         }
-        return f"{program()} {words}{options[part]}"
+        return f"{program()} {words}{options[part]}{login if part in _WITH_LOGIN else ''}"
+
+    @property
+    def _login_option(self) -> str:
+        return _option("--client-config", relative(self.client_config)) if self.client_config else ""
 
     def fill_in(self, text: str) -> str:
         """A configuration of the examples with the addresses and the folder of this platform."""

@@ -17,7 +17,6 @@ from streams.spark.engine.client import Engine
 SQL: Final = "orders-to-sql"
 SPARK: Final = "orders-to-spark"
 _SPARK_SINKS: Final = (SPARK, "payments-to-spark")
-_TIMEOUT_S: Final = 30.0
 _STARTING_S: Final = 300.0
 
 
@@ -42,10 +41,13 @@ def create(tour: Tour) -> None:
             engine.close()
     tour.addresses.folder.mkdir(parents=True, exist_ok=True)
     states = []
-    with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
+    with tour.addresses.connect_client() as client:
         for name in _names(tour):
             # With this platform's addresses, and as a file for users to create it again.
             text = tour.addresses.fill_in((EXAMPLES / f"connectors/{name}.json").read_text(encoding="utf-8"))
+            if login := tour.addresses.registry_login:
+                filled = json.loads(text)
+                text = json.dumps({**filled, "config": filled["config"] | login}, indent=2) + "\n"
             (tour.addresses.folder / f"{name}.json").write_text(text, encoding="utf-8")
             client.put_config(name, json.loads(text)["config"])
         wait_until_running(client, SQL, tour.addresses)

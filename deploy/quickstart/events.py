@@ -10,7 +10,6 @@ import httpx2
 
 from core_broker.client.consumer import Consumer
 from core_broker.client.errors import NotFound
-from core_broker.client.settings import ClientSettings
 from deploy.quickstart import screen
 from deploy.quickstart.addresses import path_word
 from deploy.quickstart.tour import Sent, StepFailed, Tour
@@ -42,7 +41,7 @@ _REQUESTS: Final = (
 def produce_by_hand(tour: Tour) -> list[str]:
     """The commands of `produce`."""
     return [
-        f"curl {tour.addresses.proxy}/topics/{topic} -H 'Content-Type: {_media_type(format_)}' "
+        f"{tour.addresses.curl} {tour.addresses.proxy}/topics/{topic} -H 'Content-Type: {_media_type(format_)}' "
         f"--data-binary @{path_word(tour.addresses.folder / file)}"
         for topic, format_, file in _REQUESTS
     ]
@@ -51,8 +50,7 @@ def produce_by_hand(tour: Tour) -> list[str]:
 def produce(tour: Tour) -> None:
     """Send the records of the files; each is acknowledged by itself."""
     # Orders are numbered by the records of the topic, so that no two tours have the same numbers.
-    settings = ClientSettings(bootstrap_servers=tour.addresses.bootstrap, properties={"log_level": "0"})
-    with Consumer(settings) as consumer, suppress(NotFound):
+    with Consumer(tour.addresses.cluster()) as consumer, suppress(NotFound):
         ends = [consumer.bounds("orders", partition)[1] for partition in consumer.partitions_of("orders")]
         tour.first_order = FIRST_ORDER + sum(ends)
     tour.first_order = tour.first_order or FIRST_ORDER
@@ -79,7 +77,7 @@ def produce(tour: Tour) -> None:
 def produce_more_by_hand(tour: Tour) -> list[str]:
     """The command of `produce_more`."""
     url, file = f"{tour.addresses.proxy}/topics/orders", path_word(tour.addresses.folder / _MORE)
-    return [f"curl {url} -H 'Content-Type: {_media_type('avro')}' --data-binary @{file}"]
+    return [f"{tour.addresses.curl} {url} -H 'Content-Type: {_media_type('avro')}' --data-binary @{file}"]
 
 
 def produce_more(tour: Tour) -> int:
@@ -115,12 +113,15 @@ def _body(values: list[Any], schema_id: int | None) -> str:
 
 
 def _post(tour: Tour, topic: str, media_type: str, file: Path) -> list[Sent]:
+    url, login = f"{tour.addresses.proxy}/topics/{topic}", tour.addresses.login()
+    authorization = login.authorization(url)
     answer = httpx2.post(
-        f"{tour.addresses.proxy}/topics/{topic}",
+        url,
         content=file.read_bytes(),
-        headers={"content-type": media_type},
+        headers={"content-type": media_type, **({"authorization": authorization} if authorization else {})},
         timeout=_TIMEOUT_S,
         trust_env=False,
+        verify=login.tls() if url.startswith("https:") else True,
     )
     if answer.status_code != 200:
         raise StepFailed(

@@ -6,7 +6,6 @@ import time
 from typing import Final
 
 from core_broker.client.admin import Admin
-from core_broker.client.settings import ClientSettings
 from deploy.launcher import state
 from deploy.launcher.state import ServiceState
 from deploy.quickstart import events, screen
@@ -49,7 +48,7 @@ def survive(tour: Tour) -> None:
 
 def _leader(tour: Tour) -> tuple[str, ServiceState]:
     """The broker that leads the first partition of the orders."""
-    admin = Admin(ClientSettings(bootstrap_servers=tour.addresses.bootstrap, properties={"log_level": "0"}))
+    admin = Admin(tour.addresses.cluster())
     name = f"broker-{admin.topics([_TOPIC])[0].partitions[0].leader}"
     return name, _service(tour, name)
 

@@ -5,7 +5,6 @@ from contextlib import closing
 from typing import Any, Final
 
 from core_broker.client.consumer import Consumer
-from core_broker.client.settings import ClientSettings
 from deploy.clients.connect import ConnectClient
 from deploy.quickstart import screen
 from deploy.quickstart.addresses import path_word, shell_quote
@@ -43,7 +42,7 @@ def look(tour: Tour) -> None:
     """Find the two bad records of this tour among the dead letters, each with its reason."""
     assert tour.refused is not None
     assert tour.garbled is not None
-    with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
+    with tour.addresses.connect_client() as client:
         garbled, refused = _letter_of(client, tour, SQL, tour.garbled), _letter_of(client, tour, SQL, tour.refused)
         if tour.spark_problem is None:
             _letter_of(client, tour, SPARK, tour.garbled)
@@ -82,7 +81,7 @@ def redrive(tour: Tour) -> None:
         shop.execute(_REPAIR)
     partition, offset = tour.refused_letter
     body = {"selection": {"offsets": [{"partition": partition, "offset": offset}]}, "max_records": 1}
-    with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
+    with tour.addresses.connect_client() as client:
         outcome = client.redrive(SQL, body)
         ensure(outcome["redriven"] == 1, f"the letter was not sent: {outcome}", log=tour.addresses.logs.get("connect"))
         with screen.progress("waiting for the row"):
@@ -125,8 +124,7 @@ def _letter_of(client: ConnectClient, tour: Tour, connector: str, record: Sent) 
 def _headers(tour: Tour, place: tuple[int, int]) -> dict[str, str]:
     """The error headers of a letter, as any Kafka client reads them, without their common prefix."""
     partition, offset = place
-    settings = ClientSettings(bootstrap_servers=tour.addresses.bootstrap, properties={"log_level": "0"})
-    with Consumer(settings) as consumer:
+    with Consumer(tour.addresses.cluster()) as consumer:
         consumer.assign({(f"{SQL}-dead-letters", partition): offset})
         records = wait_for(
             lambda: consumer.read(1, timeout_ms=500),

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from deploy.launcher import state
 from deploy.launcher.background import start_in_background
 from deploy.launcher.events import AllReady, Event, Failed
 from deploy.launcher.plan import make_plan
 from deploy.launcher.ports import HeldPort, owner_of
-from deploy.launcher.request import THIS_MACHINE, Request
+from deploy.launcher.request import Request
 from deploy.launcher.state import PlatformState
 from deploy.quickstart import screen
 from deploy.quickstart.addresses import PlatformAddresses, data_option, program, relative
 from deploy.quickstart.tour import StepFailed, wait_for
-from deploy.stack import STACK
+from deploy.stack import STACK, THIS_MACHINE
 from deploy.terminal.display import Display
 from deploy.terminal.output import out
 
@@ -34,12 +36,15 @@ def running(data: Path) -> PlatformState | None:
     )
 
 
-def start(data: Path, ports: Sequence[str], *, brokers: int | None) -> PlatformState | None:
+def start(data: Path, ports: Sequence[str], *, brokers: int | None, secure: bool = False) -> PlatformState | None:
     """Start a platform in the background, as `caudal up --detach` does; None when it does not start."""
     screen.section("Start the platform")
     screen.explanation("All services on one machine, with their data in one folder; Spark starts on first use.")
-    request = Request(data=str(data), ports=tuple(ports) or _free_ports(data, brokers), brokers=brokers)
-    options = [*([f"--brokers {brokers}"] if brokers else []), *(f"--ports {port}" for port in request.ports)]
+    given = Request(data=str(data), brokers=brokers, secure=secure)
+    request = msgspec.structs.replace(given, ports=tuple(ports) or _free_ports(given))
+    options = ["--secure"] if secure else []
+    options += [f"--brokers {brokers}"] if brokers else []
+    options += [f"--ports {port}" for port in request.ports]
     words = " ".join(["up --detach", *options])
     screen.command(f"{program()} {words}{data_option(data)}")
     with Display(make_plan(request), out) as display, start_in_background(request) as background:
@@ -78,14 +83,15 @@ def addresses_of(found: PlatformState) -> PlatformAddresses:
         connect=addresses["connect"],
         spark_data=Path(found.spark.data_dir),
         spark_port=found.spark.connect_port,
+        client_config=Path(found.client_config) if found.client_config else None,
         logs={name: Path(service.log) for name, service in found.services.items()},
     )
 
 
-def _free_ports(data: Path, brokers: int | None) -> tuple[str, ...]:
+def _free_ports(request: Request) -> tuple[str, ...]:
     """The usual ports where they are free, and any free port where they are taken."""
     given = []
-    for name, port in make_plan(Request(data=str(data), brokers=brokers)).ports.items():
+    for name, port in make_plan(request).ports.items():
         try:
             HeldPort.acquire(THIS_MACHINE, port).release()
         except OSError:

@@ -3,7 +3,6 @@
 from contextlib import suppress
 from typing import Final
 
-from deploy.clients.registry import registry_client
 from deploy.quickstart import screen
 from deploy.quickstart.addresses import EXAMPLES, path_word
 from deploy.quickstart.tour import StepFailed, Tour, ensure
@@ -14,7 +13,6 @@ _SCHEMAS: Final = {"orders": "schemas/order.avsc", "payments": "schemas/payment.
 _INCOMPATIBLE: Final = "schemas/order-incompatible.avsc"
 _COMPATIBLE: Final = "schemas/order-v2.avsc"
 _SUBJECT: Final = "orders-value"
-_TIMEOUT_S: Final = 30.0
 
 
 def register_by_hand(tour: Tour) -> list[str]:
@@ -33,15 +31,14 @@ def register(tour: Tour) -> None:
     """Create the topics of orders and payments, and register their schemas."""
     from core_broker.client.admin import Admin
     from core_broker.client.errors import AlreadyExists
-    from core_broker.client.settings import ClientSettings
     from schema_registry.client.errors import IncompatibleSchema
 
-    admin = Admin(ClientSettings(bootstrap_servers=tour.addresses.bootstrap, properties={"log_level": "0"}))
+    admin = Admin(tour.addresses.cluster())
     for topic in _SCHEMAS:
         with suppress(AlreadyExists):
             admin.create_topic(topic)
     rows = []
-    with registry_client(tour.addresses.registry, timeout=_TIMEOUT_S) as client:
+    with tour.addresses.registry_client() as client:
         for topic, file in _SCHEMAS.items():
             definition = _definition(file)
             try:
@@ -72,7 +69,7 @@ def refuse(tour: Tour) -> None:
     from deploy.views.compatibility import check_compatibility, read_judgement
     from schema_registry.client.errors import IncompatibleSchema
 
-    with registry_client(tour.addresses.registry, timeout=_TIMEOUT_S) as client:
+    with tour.addresses.registry_client() as client:
         before = client.versions(_SUBJECT)
         incompatible = _definition(_INCOMPATIBLE)
         if check_compatibility(client, _SUBJECT, incompatible).is_compatible:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final
 
-from deploy.clients.connect import ConnectClient
 from deploy.quickstart import connectors, screen
 from deploy.quickstart.addresses import path_word, shell_quote
 from deploy.quickstart.tour import StepFailed, Tour, ensure, wait_for
@@ -97,7 +96,7 @@ def _engine(tour: Tour, show: screen.Progress) -> Engine:
         patience_s=_SPARK_S,
     )
     assert found is not None
-    with ConnectClient(tour.addresses.connect, timeout_seconds=_TIMEOUT_S) as client:
+    with tour.addresses.connect_client() as client:
         connectors.wait_until_running(client, connectors.SPARK, tour.addresses)
     return found
 

@@ -21,11 +21,11 @@ _PROCESSES: Final = Path("/proc")
 
 def examine(platform: PlatformState) -> dict[str, Any]:
     """A platform with the age, memory and health of its services, and of Spark."""
-    now_ms = SystemClock().now_ms()
+    now_ms, tls = SystemClock().now_ms(), platform.tls()
     urls = [service.metrics.removesuffix("/metrics") for service in platform.services.values()]
 
     async def check_all() -> list[bool]:
-        return await asyncio.gather(*(is_healthy(url, timeout_s=_ANSWER_TIMEOUT_S) for url in urls))
+        return await asyncio.gather(*(is_healthy(url, timeout_s=_ANSWER_TIMEOUT_S, tls=tls) for url in urls))
 
     answers = dict(zip(platform.services, asyncio.run(check_all()), strict=True))
     found: dict[str, Any] = msgspec.to_builtins(platform)
@@ -56,8 +56,9 @@ def _cluster(platform: PlatformState) -> dict[str, Any] | None:
 
     if platform.bootstrap is None or not any(map(broker_number, platform.services)):
         return None
+    file = Path(platform.client_config) if platform.client_config else None
     try:
-        found = describe_cluster(Admin(client_settings(platform.bootstrap, timeout=_ANSWER_TIMEOUT_S)))
+        found = describe_cluster(Admin(client_settings(platform.bootstrap, None, file, timeout=_ANSWER_TIMEOUT_S)))
     except ClientError as error:
         trouble = Trouble(text=f"the cluster does not answer a client: {error}", is_outage=True)
         return {"missing": [], "troubles": [msgspec.to_builtins(trouble)]}

@@ -40,9 +40,15 @@ def test_a_request_that_cannot_work_is_refused_before_anything_is_created(
     assert not (tmp_path / "river").exists()
 
 
-def test_whoever_opens_the_platform_to_others_is_warned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_whoever_opens_the_platform_to_others_must_insist_and_is_warned(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "river").write_text("")
     assert main(["up", "--host", "0.0.0.0", "--ports", "any"]) == 1
+    refusal = capsys.readouterr().err
+    assert "everyone who reaches this machine" in refusal
+    assert "--secure" in refusal
+    assert main(["up", "--host", "0.0.0.0", "--ports", "any", "--insecure"]) == 1
     assert "it asks for no passwords" in capsys.readouterr().err
     assert main(["up", "--ports", "any"]) == 1
     assert "passwords" not in capsys.readouterr().err

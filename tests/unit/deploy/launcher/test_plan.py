@@ -7,6 +7,7 @@ from deploy.launcher import state
 from deploy.launcher.plan import METRICS, SPARK, is_open, make_plan
 from deploy.launcher.request import Refused, Request
 from deploy.launcher.state import PlatformState
+from deploy.security.folder import SecurityFolder
 from deploy.stack import STACK
 from rest_proxy.settings import ProxySettings
 
@@ -51,7 +52,7 @@ def test_endpoints_are_addresses_of_brokers_and_urls_of_the_rest() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "*"])
 def test_every_address_is_open_to_others_and_reached_by_localhost(host: str) -> None:
-    plan = make_plan(Request(host=host))
+    plan = make_plan(Request(host=host, insecure=True))
     assert plan.settings_of("broker")["listeners"] == "PLAINTEXT://:9092"
     assert plan.endpoint_of("registry") == "http://localhost:8081"
     assert is_open(plan.bind)
@@ -65,7 +66,7 @@ def test_an_address_of_version_6_stands_in_brackets() -> None:
 
 
 def test_an_address_of_a_network_is_open_and_reached_by_itself() -> None:
-    plan = make_plan(Request(host="192.168.1.5"))
+    plan = make_plan(Request(host="192.168.1.5", insecure=True))
     assert is_open(plan.bind)
     assert plan.settings_of("connect")["bootstrap.servers"] == "192.168.1.5:9092"
 
@@ -190,7 +191,9 @@ def test_settings_are_for_all_brokers_or_for_one() -> None:
 
 def test_brokers_that_listen_on_every_address_advertise_the_same_host_to_everyone() -> None:
     advertised = [
-        make_plan(Request(brokers=3, host="0.0.0.0")).settings_of(f"broker-{number}")["advertised.listeners"]
+        make_plan(Request(brokers=3, host="0.0.0.0", insecure=True)).settings_of(f"broker-{number}")[
+            "advertised.listeners"
+        ]
         for number in (1, 2, 3)
     ]
     assert len({listener.rpartition(":")[0] for listener in advertised}) == 1
@@ -234,3 +237,45 @@ def test_brokers_find_each_other_by_the_ports_of_the_last_run(tmp_path: Path) ->
 def test_a_cluster_that_cannot_work_is_refused(request_: Request, expected: str) -> None:
     with pytest.raises(Refused, match=expected):
         make_plan(request_)
+
+
+# --- secured platforms ---
+
+
+def test_an_address_that_others_reach_needs_security_or_insistence() -> None:
+    for host in ("0.0.0.0", "192.168.1.5", "river.example"):
+        with pytest.raises(Refused, match="everyone who reaches this machine") as raised:
+            make_plan(Request(host=host))
+        assert any("--secure" in step for step in raised.value.next_steps)
+        assert make_plan(Request(host=host, secure=True)).security is not None
+        assert make_plan(Request(host=host, insecure=True)).security is None
+
+
+def test_a_folder_that_was_secured_stays_so_unless_one_insists(tmp_path: Path) -> None:
+    request = Request(data=str(tmp_path))
+    assert make_plan(request).security is None
+    SecurityFolder(tmp_path).prepare(certificates=(), users=(), hosts=())
+    assert make_plan(request).security is not None
+    assert make_plan(Request(data=str(tmp_path), insecure=True)).security is None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(secure=True, insecure=True),
+        Request(secure=True, without=("broker",), bootstrap="kafka:9092"),
+        Request(secure=True, without=("registry",), registry="http://registry:8081"),
+    ],
+)
+def test_what_contradicts_security_is_refused(request_: Request) -> None:
+    with pytest.raises(Refused):
+        make_plan(request_)
+
+
+def test_a_secured_platform_has_addresses_with_tls_and_one_more_port_for_each_broker() -> None:
+    plan = make_plan(Request(data="/river", secure=True, brokers=2))
+    assert plan.endpoint_of("registry") == plan.watch_of("registry") == "https://localhost:8081"
+    assert plan.watch_of("broker-2") == "https://localhost:9405"
+    assert plan.bootstrap == "localhost:9092,localhost:9094"
+    assert plan.certificates_bootstrap == "localhost:9192,localhost:9194"
+    assert plan.settings_of("rest-proxy")["schema.registry.url"] == "https://localhost:8081"

@@ -122,7 +122,7 @@ def test_a_refusal_leaves_neither_lock_nor_ports_behind(tmp_path: Path) -> None:
 
 
 def test_an_address_of_another_machine_is_reported(tmp_path: Path) -> None:
-    plan = make_plan(Request(data=str(tmp_path), host="203.0.113.7", ports=("any",)))
+    plan = make_plan(Request(data=str(tmp_path), host="203.0.113.7", ports=("any",), insecure=True))
     refusal = refusal_of(plan)
     assert "cannot listen on 203.0.113.7" in refusal.text
     assert any("--host ADDR" in step for step in refusal.next_steps)

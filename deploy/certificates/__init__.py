@@ -1,0 +1,1 @@
+"""A small certificate authority in a folder, for a platform and its clients."""
