@@ -58,6 +58,7 @@ def application() -> "typer.Typer":
     import typer
 
     from deploy.commands import (
+        certificate,
         completion,
         dlq,
         doctor,
@@ -131,6 +132,7 @@ def application() -> "typer.Typer":
         "acl": rules.app,
         "quota": quota.app,
         "profile": profile.app,
+        "certificate": certificate.app,
     }.items():
         app.add_typer(tool, name=name, rich_help_panel="Tools")
     return app
