@@ -16,7 +16,7 @@ import psutil
 _TIMEOUT_S: Final = 10.0
 _SILENCE_S: Final = 2.0
 """So long may something think about a request that it is not going to answer."""
-_PORTS_AT_ONCE: Final = 8
+_PORTS_AT_ONCE: Final = 32
 _BYTES: Final = 65_536
 _METADATA_ID: Final = 8
 _PATHS: Final = ("/", "/health", "/metrics", "/subjects", "/topics", "/connectors", "/docs", "/openapi.json")
@@ -91,6 +91,8 @@ def _answers(port: Port) -> Iterator[str]:
         answer = _exchange(port, request)
         if answer and not _REFUSALS.match(answer):
             yield f"plain {name} is answered with {answer[:80]!r}"
+    if not _speaks_tls(port):
+        return
     for path in _PATHS:
         answer = _exchange(port, _get(path), tls=True)
         if answer and not answer.startswith(b"HTTP/1.1 401 "):
@@ -117,6 +119,16 @@ def _spark_answers(port: Port) -> Iterator[str]:
                 yield f"Spark Connect refuses with {error.code()}, not for a missing token"
         else:
             yield f"Spark Connect answers {answer[:80]!r}"
+
+
+def _speaks_tls(port: Port) -> bool:
+    try:
+        with socket.create_connection((port.address, port.number), _SILENCE_S) as plain, _context().wrap_socket(plain):
+            return True
+    except TimeoutError:
+        return False  # it has not said a word to our hello
+    except OSError:
+        return True  # or refuses: the requests will show it
 
 
 def _exchange(port: Port, request: bytes, *, tls: bool = False) -> bytes:
