@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from deploy.launcher.state import PlatformState
 
 
-def login_lines(state: "PlatformState", *, login: str) -> Iterator[tuple[str, str]]:
-    """A command for each kind of client; `login` is what tools of ours need besides."""
+def login_lines(state: "PlatformState", *, is_default: bool) -> Iterator[tuple[str, str]]:
+    """A command for each kind of client; `is_default` says whether our tools find the folder by themselves."""
     folder = SecurityFolder(Path(state.data))
+    if not is_default:
+        yield "caudal", f"export CAUDAL_DATA={_word(Path(state.data))}      and every tool logs in by itself"
     librdkafka, java = _word(folder.librdkafka_config), _word(folder.client_config)
     first = (state.bootstrap or "").split(",")[0]
     yield "kcat", f"kcat -F {librdkafka} -L"
     yield "", f"kcat -F {_word(folder.certificate_config)} -L      with a librdkafka older than 2.6.1"
-    yield (
-        "Python",
-        f'Producer(dict(line.split("=", 1) for line in open({str(folder.librdkafka_config)!r}).read().split()))',
-    )
+    lines = f"open({str(folder.librdkafka_config)!r}).read().splitlines()"
+    yield "Python", f'Producer(dict(line.split("=", 1) for line in {lines}))      of confluent_kafka'
     yield "Java", f"kafka-topics.sh --list --bootstrap-server {first} --command-config {java}"
     yield "", f"{folder.java_config} has a PKCS12 store instead of PEM"
     if "registry" in state.services:
         yield "curl", f"curl --config {_word(folder.curl_config)} {state.services['registry'].endpoint}/subjects"
     yield "browser", f"{folder.authority_file} is the authority to trust; the user is admin"
-    yield "more users", f"caudal user create shop{login}"
-    yield "", f"caudal acl allow User:shop --producer --topic orders{login}"
-    yield "certificates", f"caudal certificate list --folder {_word(folder.path)}"
+    yield "more users", "caudal user create shop"
+    yield "", "caudal acl allow User:shop --producer --topic orders"
+    yield "certificates", "caudal certificate list"
 
 
 def login_option(state: "PlatformState") -> str:

@@ -245,8 +245,8 @@ def _print_summary(data: Path, *, is_detached: bool) -> None:
     for command in commands_to_try(found):
         out.print(f"  {escape(command)}")
     if found.is_secure:
-        out.print("[bold]Log in[/]  as admin; the password is in these files, and nowhere else")
-        for title, line in login_lines(found, login=_login_option(found)):
+        out.print("[bold]Log in[/]  as admin, whose password is in security/passwords/admin and these files alone")
+        for title, line in login_lines(found, is_default=not _data_option(Path(found.data))):
             out.print(f"  [dim]{title.ljust(_TITLE_WIDTH)}[/]  {escape(line)}")
     option = _data_option(Path(found.data))
     folder = escape(found.data)

@@ -25,6 +25,7 @@ TOKEN_SECRET: Final = "delegation-tokens"
 RENEWED_BEFORE_DAYS: Final = 30
 """A start renews certificates that expire sooner than this."""
 _PASSWORD_BYTES: Final = 24
+_BACKSLASH: Final = "\\"
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _EVERY_ADDRESS: Final = ("", "0.0.0.0", "::", "*")
 
@@ -109,7 +110,8 @@ class SecurityFolder:
     def write_secrets(self, service: str, settings: Mapping[str, str]) -> Path:
         """Write the secret settings of a service; returns the file. Raises OSError."""
         file = self.secrets_file(service)
-        write_private(file, "".join(f"{key}={value}\n" for key, value in settings.items()).encode())
+        lines = (f"{key}={value.replace(_BACKSLASH, 2 * _BACKSLASH)}\n" for key, value in settings.items())
+        write_private(file, "".join(lines).encode())
         return file
 
     def launcher_tls(self) -> ssl.SSLContext:

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from core_broker.service.clock import ManualClock, SystemClock
+from core_broker.service.properties import read_file
+from deploy.clients.connections import client_settings
 from deploy.security.client_files import write_client_files
 from deploy.security.folder import ADMIN, SecurityFolder, hosts_of
 
@@ -68,6 +70,21 @@ def test_client_files_name_the_administrator_and_the_authority(tmp_path: Path) -
     assert f'user = "admin:{password}"' in folder.curl_config.read_text()
     assert password not in folder.certificate_config.read_text()
     assert "ssl.truststore.type=PKCS12" in folder.java_config.read_text()
+
+
+def test_a_password_that_an_administrator_has_chosen_is_read_back_as_it_is(tmp_path: Path) -> None:
+    password = 'quo"te \\ back;slash = #1'
+    folder = prepared(tmp_path)
+    folder.password_file(ADMIN).write_text(f"{password}\n")
+    write_client_files(folder, bootstrap="localhost:1", certificates_bootstrap="localhost:2")
+    for file in (folder.client_config, folder.java_config):
+        found = client_settings(None, None, file, timeout=1)
+        assert found.properties["sasl.password"] == password
+        assert found.properties["sasl.username"] == "admin"
+    lines = folder.librdkafka_config.read_text().splitlines()
+    assert dict(line.split("=", 1) for line in lines)["sasl.password"] == password
+    written = folder.write_secrets("connect", {"client.sasl.password": password})
+    assert read_file(written) == {"client.sasl.password": password}
 
 
 @pytest.mark.parametrize(("host", "named"), [("", ()), ("localhost", ()), ("192.0.2.7", ("192.0.2.7",)), ("[::1]", ())])
