@@ -19,7 +19,7 @@ from core_broker.peers.login import Login
 from core_broker.protocol.principals import ANONYMOUS, Principal
 from core_broker.security.principal_mapping import NoRuleApplies
 from core_broker.security.sasl.client import login_of
-from core_broker.security.stores import StoreError, load_key_store
+from core_broker.security.stores import StoreError, load_key_store, store_files
 from core_broker.security.tls import certificate_principal, client_context, principal_mapping
 from core_broker.settings import BrokerSettings
 from core_broker.settings.sasl import SASL_PROTOCOLS
@@ -114,7 +114,7 @@ class PeerSecurity:
         return self._tls.context
 
     def _load(self, settings: BrokerSettings, known: "_Context | None") -> "_Context":
-        state = (settings, _stamp(settings.ssl_keystore_location), _stamp(settings.ssl_truststore_location))
+        state = (settings, tuple(_stamp(path) for path in store_files(settings)))
         if known is not None and known.state == state:
             return known
         try:
@@ -184,15 +184,14 @@ class _Context(msgspec.Struct, frozen=True):
     """A context, and what it was made of."""
 
     context: ssl.SSLContext
-    state: tuple[BrokerSettings, object, object]
+    state: tuple[BrokerSettings, object]
 
 
-def _stamp(path: str | None) -> tuple[int, int, int] | None:
+def _stamp(path: Path) -> tuple[int, int, int] | None:
     """What changes with a file."""
     with suppress(OSError):
-        if path:
-            found = Path(path).stat()
-            return found.st_mtime_ns, found.st_size, found.st_ino
+        found = path.stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino
     return None
 
 

@@ -186,7 +186,11 @@ class Registry:
             if settings.confluent_ssl_keystore_location is not None:
                 # Without a password OpenSSL would ask for it on the terminal.
                 password = settings.confluent_ssl_key_password or ""
-                verify.load_cert_chain(settings.confluent_ssl_keystore_location, password=lambda: password)
+                verify.load_cert_chain(
+                    settings.confluent_ssl_keystore_location,
+                    settings.confluent_ssl_key_location,
+                    password=lambda: password,
+                )
         headers = {"Accept": _ACCEPT}
         if settings.confluent_bearer_auth_token is not None:
             headers["Authorization"] = f"Bearer {settings.confluent_bearer_auth_token}"

@@ -66,7 +66,7 @@ class KeyStore(msgspec.Struct, frozen=True):
 
 def store_files(settings: TlsSettings) -> tuple[Path, ...]:
     """The files that these settings name."""
-    locations = (settings.ssl_keystore_location, settings.ssl_truststore_location)
+    locations = (settings.ssl_keystore_location, settings.ssl_key_location, settings.ssl_truststore_location)
     return tuple(Path(location) for location in locations if location)
 
 
@@ -82,12 +82,18 @@ def load_key_store(settings: TlsSettings) -> KeyStore | None:
     data = _read(settings.ssl_keystore_location, where)
     kind = settings.ssl_keystore_type if settings.is_set("ssl.keystore.type") else None
     if not _is_pem(data, kind, where, settings.ssl_keystore_location):
+        if settings.ssl_key_location:
+            raise StoreError("ssl.key.location", "must not be set for PKCS12, which has the key itself")
         return _checked(_pkcs12_key_store(data, settings.ssl_keystore_password, settings.ssl_keystore_location), where)
     if settings.ssl_keystore_password:
         reason = "must not be set for PEM; the password of an encrypted key is ssl.key.password"
         raise StoreError("ssl.keystore.password", reason)
     text = _text(data, where, settings.ssl_keystore_location)
-    return _checked(KeyStore(_certificates(text, where), _pem_key(text, settings.ssl_key_password, where)), where)
+    chain = _certificates(text, where)
+    if settings.ssl_key_location:
+        where = "ssl.key.location"
+        text = _text(_read(settings.ssl_key_location, where), where, settings.ssl_key_location)
+    return _checked(KeyStore(chain, _pem_key(text, settings.ssl_key_password, where)), where)
 
 
 def load_trust_store(settings: TlsSettings) -> tuple[x509.Certificate, ...]:

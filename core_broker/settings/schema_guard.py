@@ -62,6 +62,8 @@ class SchemaGuardSettings(Settings):
     """PEM file with the CA certificates for the registry. Not set: those of the system."""
     confluent_ssl_keystore_location: str | None = setting(optional(STRING), default=None)
     """PEM file with the broker's certificate and key, for a registry that asks for one."""
+    confluent_ssl_key_location: str | None = setting(optional(STRING), default=None)
+    """PEM file with the key, if it is not in that file."""
     confluent_ssl_key_password: str | None = setting(optional(PASSWORD), default=None)
     """Password of that key, if it is encrypted."""
     confluent_schema_validator_request_timeout_ms: int = setting(INT, default=3000, check=between(1, 60_000))

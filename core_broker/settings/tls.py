@@ -22,6 +22,7 @@ from core_broker.service.settings import (
 CLIENT_AUTH_NONE: Final = "none"
 STORE_KEYS: Final = frozenset(
     {
+        "ssl.key.location",
         "ssl.key.password",
         "ssl.keystore.certificate.chain",
         "ssl.keystore.key",
@@ -51,6 +52,8 @@ class TlsSettings(Settings):
     """Format of the key store. Not set: that of the file. JKS files cannot be read; convert them to PKCS12."""
     ssl_keystore_location: str | None = setting(optional(STRING), default=None)
     """File with the certificate that is shown to the other side, the certificates above it, and its key."""
+    ssl_key_location: str | None = setting(optional(STRING), default=None)
+    """PEM file with the key, where ssl.keystore.location has certificates only, as in secrets of Kubernetes."""
     ssl_keystore_password: str | None = setting(optional(PASSWORD), default=None, sensitive=True)
     """Password of a PKCS12 key store."""
     ssl_key_password: str | None = setting(optional(PASSWORD), default=None, sensitive=True)
@@ -115,6 +118,8 @@ def store_problems(settings: TlsSettings) -> Iterator[tuple[str, str]]:
     """Keys, with the reason, that contradict each other in the description of key store and trust store."""
     if bool(settings.ssl_keystore_key) != bool(settings.ssl_keystore_certificate_chain):
         yield "ssl.keystore.key", "must be set together with ssl.keystore.certificate.chain"
+    if settings.ssl_key_location and not settings.ssl_keystore_location:
+        yield "ssl.key.location", "must not be set without ssl.keystore.location, the file with its certificate"
     if (settings.ssl_keystore_key or settings.ssl_keystore_certificate_chain) and settings.ssl_keystore_location:
         yield "ssl.keystore.location", "must not be set together with ssl.keystore.key; remove one of them"
     if settings.ssl_truststore_certificates and settings.ssl_truststore_location:

@@ -13,7 +13,7 @@ from core_broker.security.stores import (
     load_trust_store,
     store_files,
 )
-from core_broker.settings.tls import TlsSettings
+from core_broker.settings.tls import TlsSettings, store_problems
 from tests.support.certificates import Authority, Identity
 
 PASSWORD = "pässword"
@@ -81,6 +81,25 @@ def test_an_encrypted_key(identity: Identity, tmp_path: Path) -> None:
     assert_loads(key_file(tmp_path, text, ssl_key_password=PASSWORD), identity)
     assert "ssl.key.password: must be set" in refusal(key_file(tmp_path, text))
     assert "ssl.key.password: does not decrypt" in refusal(key_file(tmp_path, text, ssl_key_password="wrong"))
+
+
+def test_a_key_in_a_file_of_its_own(identity: Identity, tmp_path: Path) -> None:
+    (tmp_path / "tls.key").write_text(identity.key_pem())
+    key = str(tmp_path / "tls.key")
+    assert_loads(key_file(tmp_path, identity.chain_pem, ssl_key_location=key), identity)
+    other = Authority().issue()
+    assert "ssl.key.location: the first certificate does not belong to the key" in refusal(
+        key_file(tmp_path, other.chain_pem, ssl_key_location=key)
+    )
+    (tmp_path / "tls.key").write_text(identity.chain_pem)
+    assert "ssl.key.location: must contain one private key" in refusal(
+        key_file(tmp_path, identity.chain_pem, ssl_key_location=key)
+    )
+    store = key_file(tmp_path, identity.pkcs12(PASSWORD), ssl_keystore_password=PASSWORD, ssl_key_location=key)
+    assert "ssl.key.location: must not be set for PKCS12" in refusal(store)
+    assert "must not be set without ssl.keystore.location" in dict(store_problems(settings(ssl_key_location=key))).get(
+        "ssl.key.location", ""
+    )
 
 
 def test_a_pkcs12_store_is_told_by_its_content(identity: Identity, tmp_path: Path) -> None:
@@ -171,8 +190,8 @@ def test_no_stores() -> None:
 
 
 def test_the_files_to_watch() -> None:
-    given = settings(ssl_keystore_location="a", ssl_truststore_location="b")
-    assert store_files(given) == (Path("a"), Path("b"))
+    given = settings(ssl_keystore_location="a", ssl_key_location="b", ssl_truststore_location="c")
+    assert store_files(given) == (Path("a"), Path("b"), Path("c"))
 
 
 def test_a_new_certificate_must_have_the_subject_of_the_old_one(authority: Authority) -> None:
