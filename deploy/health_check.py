@@ -11,6 +11,7 @@ import ssl
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 from core_broker.service.commandline import EXIT_USAGE, parse_arguments, refusal
 from core_broker.service.properties import gather
 from core_broker.service.settings import SettingsError
-from deploy.stack import BY_NAME
+from deploy.stack import BY_NAME, Service
 
 _FIRST_PROCESS: Final = Path("/proc/1/cmdline")
 _USAGE: Final = (
@@ -40,15 +41,16 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     if not given and (not command or command[0] not in BY_NAME):
         return 0  # a tool, or a Celery worker, which have no health check
     try:
-        url = address(command, environment)
+        values = _settings(command, environment)
     except SettingsError as error:
         sys.stderr.write(refusal(error))
         return EXIT_USAGE
-    if url is None:
+    if values is None:
         sys.stderr.write(_USAGE)
         return EXIT_USAGE
+    url, tls = _address(BY_NAME[command[0]], values), _tls(values)
     deadline = time.monotonic() + wait_s
-    while (problem := _check(url)) is not None:
+    while (problem := _check(url, tls)) is not None:
         if time.monotonic() >= deadline:
             sys.stderr.write(f"{url}: {problem}\n")
             return 1
@@ -65,16 +67,24 @@ def caudal_arguments(process: bytes) -> list[str]:
 
 def address(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """The health check's URL for the service of a command; None if the command is not understood."""
+    values = _settings(command, environment)
+    return None if values is None else _address(BY_NAME[command[0]], values)
+
+
+def _settings(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, str] | None:
     service = BY_NAME.get(command[0])
     parsed = parse_arguments(command[1:])
     if service is None or parsed is None:
         return None
-    values = gather(
+    return gather(
         file=parsed.config,
         environment=environment,
         prefix=service.environment_prefix,
         assignments=parsed.assignments,
     )
+
+
+def _address(service: Service, values: Mapping[str, str]) -> str:
     key = "listeners" if service.metrics_port is None else "metrics.listener"
     listener = urlsplit(values.get(key, "").split(",")[0])
     port = listener.port or service.metrics_port or service.port
@@ -83,17 +93,25 @@ def address(command: Sequence[str], environment: Mapping[str, str]) -> str | Non
     return f"{scheme}://{f'[{host}]' if host and ':' in host else host}:{port}/health"
 
 
-def _check(url: str) -> str | None:
+def _tls(values: Mapping[str, str]) -> ssl.SSLContext:
+    """Shows the service its own certificate, in case it asks for one, and does not look at the name in the other's: the
+    request stays on this machine, and holds no secret."""
+    context = ssl._create_unverified_context()  # noqa: SLF001 - the documented way
+    if certificate := values.get("ssl.certificate.location") or values.get("ssl.keystore.location"):
+        # Without a password OpenSSL would ask for it on the terminal.
+        password = values.get("ssl.key.password", "")
+        with suppress(OSError):  # PKCS12, for one; then it is shown none
+            context.load_cert_chain(certificate, values.get("ssl.key.location"), password=lambda: password)
+    return context
+
+
+def _check(url: str, tls: ssl.SSLContext) -> str | None:
     """What is wrong; None if the service is healthy."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     connection: http.client.HTTPConnection
     if parts.scheme == "https":
-        # The request stays on this machine: the certificate need not be for "localhost".
-        trusting = ssl._create_unverified_context()  # noqa: SLF001 - the documented way
-        connection = http.client.HTTPSConnection(
-            parts.hostname, parts.port, timeout=_ANSWER_TIMEOUT_S, context=trusting
-        )
+        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=_ANSWER_TIMEOUT_S, context=tls)
     else:
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=_ANSWER_TIMEOUT_S)
     try:

@@ -1,11 +1,15 @@
 """Where the health of a service is asked, and what counts as well."""
 
+import http.server
+import ssl
+import threading
 from pathlib import Path
 
 import pytest
 
 from core_broker.service.metrics import MetricsServer
 from deploy.health_check import address, caudal_arguments, main
+from tests.support.certificates import Authority
 
 
 @pytest.mark.parametrize(
@@ -80,6 +84,42 @@ def test_a_service_that_does_not_run_is_not_healthy(capsys: pytest.CaptureFixtur
         listener = server.url.removesuffix("/metrics")
     assert main(["broker", "--set", f"metrics.listener={listener}"], {}) == 1
     assert "refused" in capsys.readouterr().err
+
+
+class _Health(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("keys", [("ssl.keystore.location", ""), ("ssl.certificate.location", "ssl.key.location")])
+def test_a_service_that_asks_for_certificates_is_shown_its_own(
+    keys: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    authority = Authority()
+    identity = authority.issue("CN=broker")
+    both = identity.save(tmp_path / "both.pem")
+    (chain := tmp_path / "tls.crt").write_text(identity.chain_pem)
+    (key := tmp_path / "tls.key").write_text(identity.key_pem())
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2  # a refusal is then part of the handshake
+    tls.load_cert_chain(both)
+    tls.load_verify_locations(authority.save(tmp_path / "ca.crt"))
+    tls.verify_mode = ssl.CERT_REQUIRED
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Health) as server:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        command = ["broker", "--set", f"metrics.listener=https://127.0.0.1:{server.server_address[1]}"]
+        own = [f"{keys[0]}={chain if keys[1] else both}", *([f"{keys[1]}={key}"] if keys[1] else [])]
+        answers = main(command, {}), main([*command, *(word for one in own for word in ("--set", one))], {})
+        server.shutdown()
+        thread.join()
+    assert answers == (1, 0)
+    assert "handshake failure" in capsys.readouterr().err
 
 
 def test_an_unknown_service_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
