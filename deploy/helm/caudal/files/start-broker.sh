@@ -7,7 +7,9 @@ ordinal=${POD_NAME##*-}
 name=${POD_NAME%-*}
 
 is_ready() {
-  python -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "http://$1:$HEALTH_PORT/health" 2>/dev/null
+  host=$1
+  shift
+  python -m deploy.health_check "$@" --set "metrics.listener=$HEALTH_SCHEME://$host:$HEALTH_PORT" 2>/dev/null
 }
 
 controllers=
@@ -20,7 +22,7 @@ while [ "$other" -lt "$BROKER_COUNT" ]; do
   if [ "$other" -ne "$ordinal" ]; then
     host=$name-$other.$NODES_HOST
     controllers=${controllers:+$controllers,}$host:$CONTROLLER_PORT
-    if $is_new_cluster && is_ready "$host"; then
+    if $is_new_cluster && is_ready "$host" "$@"; then
       is_new_cluster=false
     fi
   fi

@@ -78,7 +78,7 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
 {{- if .Values.schemaRegistry.url -}}
 {{- .Values.schemaRegistry.url -}}
 {{- else -}}
-{{- printf "http://%s:%v" (include "caudal.host" (list . "registry")) .Values.services.registry.port -}}
+{{- printf "%s://%s:%v" (include "caudal.scheme" .) (include "caudal.host" (list . "registry")) .Values.services.registry.port -}}
 {{- end -}}
 {{- end -}}
 
@@ -110,7 +110,7 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
   {{- with $root.Values.spark.master -}}{{- $_ := set $settings "spark.master" . -}}{{- end -}}
   {{- with $root.Values.spark.warehouse -}}{{- $_ := set $settings "spark.caudal.warehouse.dir" . -}}{{- end -}}
 {{- end -}}
-{{- range $key, $value := merge (deepCopy $service.extraSettings) $settings }}
+{{- range $key, $value := merge (deepCopy $service.extraSettings) (fromYaml (include "caudal.security" .)) $settings }}
 {{ $key }}={{ tpl (toString $value) $root }}
 {{- end }}
 {{- end -}}
@@ -154,12 +154,13 @@ imagePullPolicy: {{ $image.pullPolicy }}
 - {name: NODES_HOST, value: {{ include "caudal.nodes" $root | quote }}}
 - {name: BROKER_COUNT, value: {{ $service.replicas | quote }}}
 - {name: CONTROLLER_PORT, value: {{ $service.controllerPort | quote }}}
+- {name: HEALTH_SCHEME, value: {{ include "caudal.scheme" $root }}}
 - {name: HEALTH_PORT, value: {{ $service.healthPort | quote }}}
 - {name: DATA_DIR, value: {{ $service.persistence.path | quote }}}
 {{- if not (hasKey $service.extraSettings "advertised.listeners") }}
 {{- $pod := printf "$(POD_NAME).%s" (include "caudal.nodes" $root) }}
 - name: {{ $service.environmentPrefix }}ADVERTISED_LISTENERS
-  value: {{ printf "PLAINTEXT://%s:%v,CONTROLLER://%s:%v" $pod $service.port $pod $service.controllerPort | quote }}
+  value: {{ include "caudal.advertised" (list $root $pod) | quote }}
 {{- end }}
 {{- with $service.rackLabel }}
 - name: {{ $service.environmentPrefix }}BROKER_RACK
@@ -231,18 +232,22 @@ spec:
         - name: controller
           containerPort: {{ $service.controllerPort }}
         {{- end }}
+        {{- if and $service.brokersPort $root.Values.security.enabled }}
+        - name: brokers
+          containerPort: {{ $service.brokersPort }}
+        {{- end }}
         {{- if $service.sparkConnectPort }}
         - name: spark-connect
           containerPort: {{ $service.sparkConnectPort }}
         {{- end }}
       # Ready while it can do its work; alive while it listens: a restart would not bring back a database that is away.
       startupProbe:
-        httpGet: {path: /health, port: {{ $service.healthPort }}}
+        {{- include "caudal.health" (list $root $name) | nindent 8 }}
         periodSeconds: 2
         timeoutSeconds: 5
         failureThreshold: 90
       readinessProbe:
-        httpGet: {path: /health, port: {{ $service.healthPort }}}
+        {{- include "caudal.health" (list $root $name) | nindent 8 }}
         periodSeconds: 5
         timeoutSeconds: 5
       livenessProbe:
@@ -258,12 +263,18 @@ spec:
         - {name: config, mountPath: /etc/caudal, readOnly: true}
         - {name: data, mountPath: {{ $service.persistence.path }}}
         - {name: tmp, mountPath: /tmp}
+        {{- with include "caudal.securityMounts" (list $root $name) | trim }}
+        {{- . | nindent 8 }}
+        {{- end }}
   volumes:
     - name: config
       configMap:
         name: {{ include "caudal.object" (list $root $name) }}
     - name: tmp
       emptyDir: {}
+    {{- with include "caudal.securityVolumes" (list $root $name) | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- if eq $name "broker" }}
     {{- if not (include "caudal.hasDisk" (list $root $name)) }}
     - name: data

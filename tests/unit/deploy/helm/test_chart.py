@@ -16,7 +16,7 @@ CHART: Final = DEPLOY / "helm" / "caudal"
 VALUES: Final[dict[str, Any]] = read_yaml(CHART / "values.yaml")
 SCHEMA: Final[dict[str, Any]] = json.loads((CHART / "values.schema.json").read_text())
 TEMPLATES: Final = sorted((CHART / "templates").iterdir())
-HELPERS: Final = (CHART / "templates" / "_helpers.tpl").read_text()
+HELPERS: Final = "".join(path.read_text() for path in TEMPLATES if path.suffix == ".tpl")
 
 
 def _problems(values: dict[str, Any]) -> list[str]:
@@ -37,6 +37,9 @@ def test_values_fit_their_schema() -> None:
         {"services": {"registry": {"controllerPort": 9093}}},
         {"services": {"connect": {"port": "http"}}},
         {"image": {"pullPolicy": "Sometimes"}},
+        {"security": {"enable": True}},
+        {"security": {"users": {"shop": "a password"}}},
+        {"services": {"registry": {"tls": {"crt": "a certificate"}}}},
     ],
     ids=json.dumps,
 )
@@ -99,11 +102,11 @@ def test_a_template_names_values_and_helpers_that_are_there_and_repeats_no_port(
                 place = place.get(part, {})
     assert set(re.findall(r'include "([\w.]+)"', text)) <= set(re.findall(r'define "([\w.]+)"', HELPERS))
     ports = {str(port) for service in STACK for port in (service.port, service.metrics_port) if port}
-    ports.add(str(VALUES["services"]["broker"]["controllerPort"]))
+    ports |= {str(VALUES["services"]["broker"][name]) for name in ("controllerPort", "brokersPort")}
     assert not ports & set(re.findall(r"\d+", text))
 
 
-_SOME_HAVE: Final = frozenset({"sparkConnectPort", "controllerPort", "rackLabel"})
+_SOME_HAVE: Final = frozenset({"sparkConnectPort", "brokersPort", "controllerPort", "rackLabel"})
 
 
 def test_pods_run_without_root_as_the_user_of_the_image() -> None:
@@ -119,3 +122,7 @@ def test_pods_run_without_root_as_the_user_of_the_image() -> None:
 
 def test_alerts_of_the_chart_are_those_of_prometheus() -> None:
     assert (CHART / "files" / "alerts.yml").read_text() == (DEPLOY / "monitoring" / "alerts.yml").read_text()
+
+
+def test_services_of_the_chart_get_the_same_rights_as_elsewhere() -> None:
+    assert (CHART / "files" / "give-access.sh").read_text() == (DEPLOY / "setup" / "give-access.sh").read_text()

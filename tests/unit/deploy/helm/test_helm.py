@@ -4,14 +4,15 @@ import os
 import re
 import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
 from core_broker.cluster.registration import SHUTDOWN_SECONDS
-from core_broker.service.properties import from_environment, parse_properties
-from deploy.stack import BY_NAME, STACK
+from core_broker.service.properties import from_environment, parse_properties, read_file
+from deploy.stack import BROKER, BY_NAME, STACK, Service
 from tests.support.deployment import DEPLOY, parse_settings
 
 CHART: Final = DEPLOY / "helm" / "caudal"
@@ -35,6 +36,16 @@ SCALED: Final = (
 CLUSTER: Final = (
     "services.broker.replicas=3",
     "services.broker.rackLabel=topology.kubernetes.io/zone",
+    "serviceMonitor.enabled=true",
+    "networkPolicy.enabled=true",
+)
+SECURED: Final = (
+    "security.enabled=true",
+    "security.users.existingSecret=users",
+    "services.broker.replicas=3",
+    "services.registry.tls.existingSecret=schemas-certificate",
+    "postgresql.existingSecret=schemas",
+    "redis.existingSecret=redis",
     "serviceMonitor.enabled=true",
     "networkPolicy.enabled=true",
 )
@@ -64,7 +75,7 @@ def _pods(objects: Objects) -> dict[str, Any]:
     return {name: item["spec"]["template"] for (kind, name), item in objects.items() if kind in kinds}
 
 
-@pytest.fixture(params=[(), CLUSTER, SCALED], ids=["default", "cluster", "scaled"])
+@pytest.fixture(params=[(), CLUSTER, SCALED, SECURED], ids=["default", "cluster", "scaled", "secured"])
 def objects(request: pytest.FixtureRequest) -> Objects:
     return _rendered(*request.param)
 
@@ -96,6 +107,11 @@ def test_services_take_the_properties_that_are_mounted(objects: Objects) -> None
         values = parse_properties(config["data"][path.removeprefix("/etc/caudal/")])
         assert values, name
         parse_settings(command, {**values, **from_environment(variables, service.environment_prefix)})
+
+
+def _settings(objects: Objects, service: Service) -> dict[str, str]:
+    """The properties file of a service."""
+    return parse_properties(objects["ConfigMap", f"prod-caudal-{service.name}"]["data"][service.config_file])
 
 
 def _value_of(variable: dict[str, Any]) -> str:
@@ -146,10 +162,16 @@ def test_pods_are_asked_for_their_health_and_run_without_privileges(objects: Obj
         assert pod["spec"]["enableServiceLinks"] is False
         if not name.endswith("-worker"):
             service = BY_NAME[container["args"][0]]
-            assert container["readinessProbe"]["httpGet"] == {
-                "path": "/health",
-                "port": service.metrics_port or service.port,
-            }
+            if service is BROKER and "httpGet" not in container["readinessProbe"]:
+                python, *module, command = container["readinessProbe"]["exec"]["command"][:4]
+                assert ([python, *module], command) == (["python", "-m", "deploy.health_check"], service.name)
+                assert container["readinessProbe"]["exec"]["command"][4:] == container["args"][1:]
+                continue
+            asked = container["readinessProbe"]["httpGet"]
+            settings = _settings(objects, service)
+            listener = settings["metrics.listener"] if service.metrics_port else settings["listeners"]
+            assert asked.get("scheme", "HTTP").lower() == listener.partition(":")[0]
+            assert (asked["path"], asked["port"]) == ("/health", service.metrics_port or service.port)
 
 
 @pytest.mark.parametrize("settings", [(), CLUSTER], ids=["one", "three"])
@@ -229,6 +251,110 @@ def test_passwords_stand_in_secrets_only() -> None:
         assert kind == "Secret" or "user:password" not in yaml.safe_dump(item)
 
 
+@pytest.mark.parametrize("service", STACK, ids=lambda service: service.name)
+def test_a_secured_service_is_protected_as_on_a_machine(service: Service) -> None:
+    sample = _protection(read_file(DEPLOY / "config" / "secure" / service.config_file))
+    found = _protection(_settings(_rendered(*SECURED), service))
+    assert found["listeners"] == sample["listeners"]
+    # The Secret has the key in a file of its own.
+    assert {key: value for key, value in found.items() if not key.endswith("key.location") or key in sample} == sample
+    assert {value for key, value in found.items() if key.endswith("key.location")} == {"own"}
+
+
+def _protection(settings: dict[str, str]) -> dict[str, str]:
+    """What protects a service, without the addresses and folders of its place."""
+    words = ("ssl", "sasl", "security", "authent", "authoriz", "super", "provider", "inter.broker", "listener")
+    places = (
+        (r"/etc/caudal/tls/certificates/[\w-]+\.pem|/run/secrets/caudal/tls\.(crt|key)", "own"),
+        (r"/etc/caudal/tls|/run/secrets/caudal", "tls"),
+        (r"/etc/caudal/connectors|/run/secrets/connectors", "connectors"),
+    )
+    found = {}
+    for key, value in settings.items():
+        if any(word in key for word in words) and not key.endswith(("servers", "url")):
+            for pattern, place in places:
+                value = re.sub(pattern, place, value)
+            found[key] = value
+    return found
+
+
+def test_secured_brokers_and_services_find_each_other() -> None:
+    objects = _rendered(*SECURED)
+    (container,) = _pods(objects)["prod-caudal-broker"]["spec"]["containers"]
+    variables = {variable["name"]: variable.get("value") for variable in container["env"]}
+    own = f"$(POD_NAME).{NODES}"
+    assert (
+        variables["KAFKA_ADVERTISED_LISTENERS"] == f"CLIENTS://{own}:9092,BROKERS://{own}:9094,CONTROLLER://{own}:9093"
+    )
+    host = "prod-caudal-broker.events.svc"
+    for name in ("rest-proxy", "connect"):
+        settings = _settings(objects, BY_NAME[name])
+        assert settings["bootstrap.servers"] == f"{host}:9094"
+        assert settings["authentication.kafka.bootstrap.servers"] == f"{host}:9092"
+    assert _settings(objects, BROKER)["confluent.schema.registry.url"] == "https://prod-caudal-registry.events.svc:8081"
+    for service in ("prod-caudal-broker", NODES.split(".")[0]):
+        assert 9094 in {port["port"] for port in objects["Service", service]["spec"]["ports"]}
+
+
+def test_secured_pods_mount_their_own_certificate_for_their_group_only() -> None:
+    objects = _rendered(*SECURED)
+    jobs = {name: item["spec"]["template"] for (kind, name), item in objects.items() if kind == "Job"}
+    mounted = {}
+    for name, pod in (_pods(objects) | jobs).items():
+        volumes = {volume["name"]: volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume}
+        assert {secret["defaultMode"] for secret in volumes.values()} == {0o440}
+        mounts = {mount["name"]: mount for mount in pod["spec"]["containers"][0]["volumeMounts"]}
+        assert all(mounts[volume]["readOnly"] for volume in volumes)
+        mounted[name] = {secret["secretName"] for secret in volumes.values()}
+    assert mounted == {
+        "prod-caudal-broker": {"prod-caudal-broker-tls"},
+        "prod-caudal-registry": {"schemas-certificate"},
+        "prod-caudal-rest-proxy": {"prod-caudal-rest-proxy-tls"},
+        "prod-caudal-connect": {"prod-caudal-connect-tls"},
+        "prod-caudal-connect-worker": {"prod-caudal-connect-tls"},
+        "prod-caudal-access-1": {"prod-caudal-admin-tls", "users"},
+    }
+
+
+def test_a_secured_platform_has_no_secret_but_in_secrets_of_its_owner() -> None:
+    objects = _rendered(*SECURED)
+    assert not [name for kind, name in objects if kind == "Secret"]
+    for item in objects.values():
+        text = yaml.safe_dump(item)
+        assert "PRIVATE KEY" not in text
+        assert not re.search(r"password=(?!\s*$)|://[^/\s]*:[^/\s]*@", text)
+    pods = [*_pods(objects).values(), objects["Job", "prod-caudal-access-1"]["spec"]["template"]]
+    for pod in pods:
+        for variable in pod["spec"]["containers"][0].get("env", []):
+            if re.search("PASSWORD|SECRET|URL", variable["name"]):
+                assert "secretKeyRef" in variable["valueFrom"]
+
+
+def test_rights_and_users_are_given_by_the_script_that_is_mounted() -> None:
+    objects = _rendered(*SECURED)
+    (container,) = objects["Job", "prod-caudal-access-1"]["spec"]["template"]["spec"]["containers"]
+    script = Path(container["command"][-1])
+    data = objects["ConfigMap", "prod-caudal-access"]["data"]
+    assert data[script.name].strip() == (CHART / "files" / script.name).read_text().strip()
+    client = parse_properties(data["admin.properties"])
+    assert client["ssl.key.location"] == "/run/secrets/caudal/tls.key"
+    variables = {variable["name"]: variable["value"] for variable in container["env"]}
+    assert set(re.findall(r"\bCAUDAL_\w+", data[script.name])) <= variables.keys()
+
+
+@pytest.mark.parametrize("password", [False, True], ids=["certificate", "password"])
+def test_prometheus_logs_in_at_secured_services(password: bool) -> None:
+    more = ("serviceMonitor.basicAuth.existingSecret=scraper",) if password else ()
+    objects = _rendered(*SECURED, *more)
+    for service in STACK:
+        (endpoint,) = objects["ServiceMonitor", f"prod-caudal-{service.name}"]["spec"]["endpoints"]
+        assert endpoint["scheme"] == "https"
+        assert endpoint["tlsConfig"]["serverName"] == f"prod-caudal-{service.name}.events.svc"
+        logs_in = password and service is not BROKER
+        assert ("cert" in endpoint["tlsConfig"]) != logs_in
+        assert ("basicAuth" in endpoint) == logs_in
+
+
 def test_several_pods_have_a_disruption_budget_and_one_has_none() -> None:
     budgets = {name for kind, name in _rendered(*SCALED) if kind == "PodDisruptionBudget"}
     assert budgets == {"prod-caudal-registry", "prod-caudal-rest-proxy", "prod-caudal-connect"}
@@ -253,6 +379,10 @@ def test_monitors_ask_every_service_under_the_name_that_alerts_know() -> None:
         ("services.connect.replicas=2", "a disk belongs to one pod"),
         ("services.broker.replicas=-1", "/services/broker/replicas"),
         ("services.broker.replicas=3,services.broker.persistence.enabled=false", "several brokers need disks"),
+        (
+            "security.enabled=true,services.connect.replicas=2,services.connect.persistence.enabled=false",
+            "workers find each other by addresses",
+        ),
         ("services.broker.enabled=false", "say with kafka.bootstrapServers where Kafka is"),
         ("kafka.bootstrapserver=x", "additional properties 'bootstrapserver' not allowed"),
     ],

@@ -25,10 +25,14 @@ def started(
         folder.mkdir(exist_ok=True)
     if has_disk:
         (data / "meta.properties").touch()
-    addresses = "|".join(f"http://broker-{number}.{NODES}:9404/health" for number in ready) or "none"
+    asked = "-m deploy.health_check broker --config c --set metrics.listener=https"
+    known = "|".join(f'"{asked}://broker-{number}.{NODES}:9404"' for number in ready) or "none"
     for name, body in (
         ("caudal", 'echo "$KAFKA_NODE_ID ${KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS-} $*"'),
-        ("python", f'case "$3" in {addresses}) exit 0;; *) exit 1;; esac'),
+        (
+            "python",
+            f'case "$*" in {known}) exit 0;; *) exit 1;; esac',
+        ),
     ):
         (programs / name).write_text(f"#!/bin/sh\n{body}\n")
         (programs / name).chmod(0o755)
@@ -38,6 +42,7 @@ def started(
         "NODES_HOST": NODES,
         "BROKER_COUNT": str(count),
         "CONTROLLER_PORT": "9093",
+        "HEALTH_SCHEME": "https",
         "HEALTH_PORT": "9404",
         "DATA_DIR": str(data),
         **variables,
