@@ -17,8 +17,9 @@ from tests.support.promql import expressions_of_alerts, expressions_of_dashboard
 MONITORING: Final = DEPLOY / "monitoring"
 
 
-def test_every_service_is_asked_where_it_tells_its_metrics() -> None:
-    jobs = read_yaml(MONITORING / "prometheus.yml")["scrape_configs"]
+@pytest.mark.parametrize("file", ["prometheus.yml", "prometheus-secure.yml"])
+def test_every_service_is_asked_where_it_tells_its_metrics(file: str) -> None:
+    jobs = read_yaml(MONITORING / file)["scrape_configs"]
     asked = {
         (job["job_name"], name, found["port"])
         for job in jobs
@@ -38,12 +39,13 @@ def test_prometheus_understands_every_question() -> None:
 
 
 @pytest.mark.processes
-def test_prometheus_takes_its_configuration() -> None:
+@pytest.mark.parametrize("words", [["prometheus.yml"], ["--syntax-only", "prometheus-secure.yml"]], ids=" ".join)
+def test_prometheus_takes_its_configuration(words: list[str]) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not here: apt-get install prometheus")
-    command = [promtool, "check", "config", str(MONITORING / "prometheus.yml")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    command = [promtool, "check", "config", *words]
+    done = subprocess.run(command, cwd=MONITORING, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
