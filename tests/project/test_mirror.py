@@ -25,7 +25,7 @@ EXCEPTIONS: Final = {
     "core_broker/handlers/test_transaction_version_2.py": "about the handlers of KIP-890",
     "core_broker/protocol/test_hostile_input.py": "about all that reads bytes from outside",
     "deploy/compose/test_compose.py": "about the files beside it in the source",
-    "deploy/config/test_properties.py": "about the files beside it in the source",
+    "deploy/config/test_*.py": "about the files beside it in the source",
     "deploy/docker/test_dockerfile.py": "about the files beside it in the source",
     "deploy/helm/test_*.py": "about the files beside it in the source",
     "deploy/monitoring/test_monitoring.py": "about the files beside it in the source",

@@ -26,6 +26,25 @@ _PACE: Final = {
 """A dead broker is noticed within seconds."""
 
 
+class Addresses:
+    """Addresses of this machine instead of those of containers, the same for each of them."""
+
+    def __init__(self) -> None:
+        self._ports: dict[tuple[str, str], int] = {}
+
+    def here(self, name: str, value: str) -> str:
+        """A setting of a container, with the addresses in it replaced."""
+        return _ADDRESS.sub(lambda found: self._address(name, *found.groups()), value)
+
+    def _address(self, name: str, host: str, port: str) -> str:
+        if host == "localhost":  # as clients on the machine see this container
+            port = str(BROKER.port)
+        container = name if host in ("", "localhost") else host
+        if (container, port) not in self._ports:
+            self._ports[container, port] = free_port()
+        return f"127.0.0.1:{self._ports[container, port]}"
+
+
 class ComposeBroker(BrokerProcess):
     """A broker with the settings of its container, and no others than those of the pace of a test."""
 
@@ -45,7 +64,7 @@ class ComposeCluster:
     def __init__(self, directory: Path) -> None:
         compose = DEPLOY / "compose"
         services = merge_compose(read_yaml(compose / "compose.yaml"), read_yaml(compose / "cluster.yaml"))["services"]
-        self._ports: dict[tuple[str, str], int] = {}
+        self._addresses = Addresses()
         self.brokers: dict[str, ComposeBroker] = {}
         for name, container in services.items():
             if container["command"] == [BROKER.name]:
@@ -56,18 +75,8 @@ class ComposeCluster:
                 self.brokers[name] = broker
 
     def _here(self, name: str, key: str, value: str) -> str:
-        """A setting with the addresses of containers replaced by such of this machine, the same for each of them."""
-        if not key.endswith(("listeners", "listener", "servers")):
-            return value
-        return _ADDRESS.sub(lambda found: self._address(name, *found.groups()), value)
-
-    def _address(self, name: str, host: str, port: str) -> str:
-        if host == "localhost":  # as clients on the machine see this container
-            port = str(BROKER.port)
-        container = name if host in ("", "localhost") else host
-        if (container, port) not in self._ports:
-            self._ports[container, port] = free_port()
-        return f"127.0.0.1:{self._ports[container, port]}"
+        is_address = key.endswith(("listeners", "listener", "servers"))
+        return self._addresses.here(name, value) if is_address else value
 
     def __enter__(self) -> Self:
         self.start()

@@ -26,6 +26,11 @@ def read_yaml(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+def read_compose(path: Path) -> Any:
+    """A compose file; variables keep their form, and `$$` is what it stands for."""
+    return yaml.safe_load(path.read_text(encoding="utf-8").replace("$$", "$"))
+
+
 def merge_compose(first: Any, second: Any) -> Any:
     """What `docker compose -f first -f second` makes of two files: mappings are merged, lists joined."""
     if isinstance(first, dict) and isinstance(second, dict):

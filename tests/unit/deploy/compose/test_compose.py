@@ -21,22 +21,31 @@ from tests.support.deployment import (
     merge_compose,
     observed_ports,
     parse_settings,
-    read_yaml,
+    read_compose,
     settings_in,
     stack_settings,
     stages,
 )
 
 COMPOSE: Final = DEPLOY / "compose"
-SINGLE: Final = read_yaml(COMPOSE / "compose.yaml")
-SCALED: Final = read_yaml(COMPOSE / "scale-out.yaml")
-OVERLAY: Final = read_yaml(COMPOSE / "monitoring.yaml")
-CLUSTER: Final = merge_compose(SINGLE, read_yaml(COMPOSE / "cluster.yaml"))
+SINGLE: Final = read_compose(COMPOSE / "compose.yaml")
+SCALED: Final = read_compose(COMPOSE / "scale-out.yaml")
+OVERLAY: Final = read_compose(COMPOSE / "monitoring.yaml")
+CLUSTER: Final = merge_compose(SINGLE, read_compose(COMPOSE / "cluster.yaml"))
+SECURED: Final = merge_compose(SINGLE, read_compose(COMPOSE / "secure.yaml"))
+SECURED_CLUSTER: Final = merge_compose(
+    merge_compose(CLUSTER, read_compose(COMPOSE / "secure.yaml")), read_compose(COMPOSE / "secure-cluster.yaml")
+)
 FILES: Final = {
     "compose.yaml": SINGLE,
     "cluster.yaml": CLUSTER,
     "scale-out.yaml": SCALED,
     "monitoring.yaml": OVERLAY,
+    "secure.yaml": SECURED,
+    "secure-cluster.yaml": SECURED_CLUSTER,
+    "secure-monitoring.yaml": merge_compose(
+        merge_compose(SECURED, OVERLAY), read_compose(COMPOSE / "secure-monitoring.yaml")
+    ),
 }
 BROKERS: Final = ("broker", "broker-2", "broker-3")
 
@@ -101,7 +110,8 @@ def test_the_image_has_the_command_and_the_folders_of_a_container(_document: Any
     assert target == ("caudal-spark" if needs_spark else "caudal")
     body = stages(DOCKERFILE.read_text())[target]
     (made,) = re.findall(r"install -d -o caudal -g caudal .*", body)
-    assert {mount.split(":")[1] for mount in container.get("volumes", [])} <= set(made.split())
+    written = [mount for mount in container.get("volumes", []) if not mount.endswith(":ro")]
+    assert {mount.split(":")[1] for mount in written} <= set(made.split())
     if container.get("entrypoint"):
         assert container["entrypoint"][-1] == "spark-class"
     else:
@@ -118,13 +128,22 @@ def test_what_a_container_refers_to_is_there(document: dict[str, Any], container
             assert "test" in document["services"][needed]["healthcheck"]
     for mount in container.get("volumes", []):
         source = mount.split(":")[0]
-        assert (COMPOSE / source).is_file() if source.startswith(".") else source in document["volumes"]
+        if not source.startswith("./secrets/"):  # which is made by its owner
+            assert (COMPOSE / source).is_file() if source.startswith(".") else source in document["volumes"]
+    for secret in container.get("secrets", []):
+        named = secret if isinstance(secret, str) else secret["source"]
+        if named != "ca.crt":  # that of secure.yaml
+            assert document["secrets"][named]["file"].startswith("./secrets/")
     for key, value in container.get("environment", {}).items():
         if key.endswith("BOOTSTRAP_SERVERS"):
             assert {server.split(":")[0] for server in value.split(",")} <= set(document["services"])
 
 
-@pytest.mark.parametrize("platform", [SINGLE, CLUSTER, SCALED], ids=["compose.yaml", "cluster.yaml", "scale-out.yaml"])
+@pytest.mark.parametrize(
+    "platform",
+    [SINGLE, CLUSTER, SCALED, SECURED_CLUSTER],
+    ids=["compose.yaml", "cluster.yaml", "scale-out.yaml", "secure-cluster.yaml"],
+)
 def test_ports_are_open_on_this_machine_only_and_each_once(platform: dict[str, Any]) -> None:
     published = [
         port
@@ -166,9 +185,12 @@ def test_the_first_broker_forms_a_cluster_and_the_others_join_it() -> None:
     assert len(set(volumes)) == len(BROKERS), "a disk belongs to one broker"
 
 
-def test_the_brokers_of_a_cluster_differ_in_nothing_else_and_keep_as_many_copies_as_those_of_the_launcher() -> None:
+@pytest.mark.parametrize("document", [CLUSTER, SECURED_CLUSTER], ids=["cluster.yaml", "secure-cluster.yaml"])
+def test_the_brokers_of_a_cluster_differ_in_nothing_else_and_keep_as_many_copies_as_those_of_the_launcher(
+    document: dict[str, Any],
+) -> None:
     own = {"KAFKA_NODE_ID", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS"}
-    environments = [CLUSTER["services"][name]["environment"] for name in BROKERS]
+    environments = [document["services"][name]["environment"] for name in BROKERS]
     shared = [{key: value for key, value in found.items() if key not in own} for found in environments]
     assert shared[0] == shared[1] == shared[2]
     addresses = {
@@ -179,6 +201,44 @@ def test_the_brokers_of_a_cluster_differ_in_nothing_else_and_keep_as_many_copies
     for key, value in settings_of("broker-2", addresses).items():
         if "replica" in key or key.endswith(("min.isr", "auto.join.enable", "listener.names")):
             assert settings[key] == value, key
+
+
+@pytest.mark.parametrize("document", [SECURED, SECURED_CLUSTER], ids=["secure.yaml", "secure-cluster.yaml"])
+def test_every_listener_of_a_secured_broker_asks_for_a_name(document: dict[str, Any]) -> None:
+    for name in BROKERS[: 3 if document is SECURED_CLUSTER else 1]:
+        container = document["services"][name]
+        settings = BrokerSettings.parse(settings_in("broker", container["environment"]))
+        for listener in settings.listeners:
+            protocol = settings.security_protocol(listener.name)
+            shows = settings.for_listener(listener.name).ssl_client_auth
+            assert protocol == "SASL_SSL" or (protocol, shows) == ("SSL", "required"), listener.name
+        advertised = container["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+        hosts = dict(re.findall(r"([A-Z]+)://([\w-]+):", advertised))
+        assert hosts == {"CLIENTS": name, "HOST": "localhost", "BROKERS": name, "CONTROLLER": name}
+
+
+@pytest.mark.parametrize("service", [item for item in STACK if item is not BROKER], ids=lambda service: service.name)
+def test_a_secured_service_reaches_others_over_tls_and_knows_every_broker(service: Service) -> None:
+    single, cluster = (settings_in(service.name, found["services"][service.name]["environment"]) for found in _SECURED)
+    assert single["listeners"] == f"https://:{service.port}"
+    assert not [value for value in single.values() if "http://" in value]
+    for settings, count in ((single, 1), (cluster, 3)):
+        for key, port in (("authentication.kafka.bootstrap.servers", 29092), ("bootstrap.servers", 29094)):
+            if key in single:
+                assert settings[key] == ",".join(f"{broker}:{port}" for broker in BROKERS[:count])
+
+
+_SECURED: Final = (SECURED, SECURED_CLUSTER)
+
+
+def test_no_secured_container_is_given_a_secret_but_as_a_file() -> None:
+    document = merge_compose(SECURED_CLUSTER, FILES["secure-monitoring.yaml"])
+    for container in document["services"].values():
+        for key, value in container.get("environment", {}).items():
+            assert "PASSWORD" not in key or key.endswith("__FILE")
+            assert "PRIVATE KEY" not in value
+    assert "/deploy/compose/secrets/" in (DEPLOY.parent / ".gitignore").read_text().split()
+    assert "deploy/compose" in (DEPLOY / "docker" / "Dockerfile.dockerignore").read_text().split()
 
 
 @pytest.mark.parametrize("name", ["rest-proxy", "connect"])
