@@ -3,9 +3,10 @@
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
+
+from schema_registry.client.tls import ClientContext
 
 PREFIX = "schema.registry."
 """Confluent's Java and .NET clients use this prefix for most keys, its Python client for none: both are accepted."""
@@ -64,20 +65,15 @@ class RegistryClientSettings:
         return cls(**_move_credentials(values), headers=headers)
 
     def tls(self) -> ssl.SSLContext:
-        """The CAs to trust, and the client certificate."""
+        """The CAs to trust, and the client certificate; files that are renewed are read again."""
         if self.tls_context is not None:
             return self.tls_context
-        path = self.ca_location
-        is_directory = path is not None and Path(path).is_dir()
         try:
-            context = ssl.create_default_context(
-                cafile=None if is_directory else path, capath=path if is_directory else None
+            return ClientContext.of_files(
+                self.ca_location, self.certificate_location, self.key_location, self.key_password
             )
-            if self.certificate_location is not None:
-                context.load_cert_chain(self.certificate_location, self.key_location, self.key_password)
         except OSError as error:
             raise InvalidSettings(f"cannot read the certificates for the schema registry: {error}") from error
-        return context
 
 
 def is_setting(key: str) -> bool:
