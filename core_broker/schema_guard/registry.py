@@ -21,6 +21,7 @@ from core_broker.schema_guard.record_names import (
     json_schema_name,
     protobuf_names,
 )
+from core_broker.service.client_tls import ClientContext
 from core_broker.service.clock import Clock
 from core_broker.settings.schema_guard import SchemaGuardSettings
 
@@ -182,15 +183,12 @@ class Registry:
         settings = self._settings
         verify: ssl.SSLContext | bool = False
         if any(url.startswith("https://") for url in self._urls):
-            verify = ssl.create_default_context(cafile=settings.confluent_ssl_truststore_location)
-            if settings.confluent_ssl_keystore_location is not None:
-                # Without a password OpenSSL would ask for it on the terminal.
-                password = settings.confluent_ssl_key_password or ""
-                verify.load_cert_chain(
-                    settings.confluent_ssl_keystore_location,
-                    settings.confluent_ssl_key_location,
-                    password=lambda: password,
-                )
+            verify = ClientContext.of_files(
+                settings.confluent_ssl_truststore_location,
+                settings.confluent_ssl_keystore_location,
+                settings.confluent_ssl_key_location,
+                settings.confluent_ssl_key_password,
+            )
         headers = {"Accept": _ACCEPT}
         if settings.confluent_bearer_auth_token is not None:
             headers["Authorization"] = f"Bearer {settings.confluent_bearer_auth_token}"

@@ -53,6 +53,7 @@ def secure_settings(
         settings |= {
             "schema.registry.ssl.ca.location": authority,
             "schema.registry.ssl.certificate.location": own,
+            "schema.registry.as.caller": "true",
         }
     return settings
 

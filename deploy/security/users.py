@@ -32,15 +32,10 @@ RULES: Final[dict[str, tuple[_Rule, ...]]] = {
         (ResourceType.GROUP, "caudal-reader", _LITERAL, (Operation.DESCRIBE,)),
         (ResourceType.TRANSACTIONAL_ID, "connect-", _PREFIXED, (Operation.WRITE, Operation.DESCRIBE)),
     ),
-    "rest-proxy": (
-        (ResourceType.TOPIC, _EVERY, _LITERAL, (*_USE, Operation.DELETE, Operation.ALTER, Operation.ALTER_CONFIGS)),
-        (ResourceType.GROUP, _EVERY, _LITERAL, (Operation.READ, Operation.DESCRIBE, Operation.DELETE)),
-    ),
 }
-"""What services may do with the cluster; the administrator is a super user."""
+"""What services may do with the cluster. The administrator is a super user, and the REST proxy acts as its caller."""
 _SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     NODE: ("READ",),
-    "rest-proxy": ("READ", "WRITE"),
     "connect": ("READ", "WRITE"),
 }
 """What services may do with every subject of the registry."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from schema_registry.client.tls import ClientContext
+from core_broker.service.client_tls import ClientContext
 
 PREFIX = "schema.registry."
 """Confluent's Java and .NET clients use this prefix for most keys, its Python client for none: both are accepted."""

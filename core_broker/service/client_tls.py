@@ -1,4 +1,4 @@
-"""TLS of a registry's client, whose certificate may be renewed while it runs."""
+"""TLS of a client of HTTP services, whose certificate may be renewed while it runs."""
 
 import ssl
 import threading
@@ -62,7 +62,8 @@ class ClientContext(ssl.SSLContext):
             is_directory = Path(ca).is_dir()
             self.load_verify_locations(cafile=None if is_directory else ca, capath=ca if is_directory else None)
         if certificate is not None:
-            self.load_cert_chain(certificate, key, self._password)
+            # Without a password OpenSSL would ask for it on the terminal.
+            self.load_cert_chain(certificate, key, self._password or "")
 
 
 def _signature_of(files: tuple[str | None, ...]) -> _Signature:
