@@ -125,10 +125,10 @@ def _speaks_tls(port: Port) -> bool:
     try:
         with socket.create_connection((port.address, port.number), _SILENCE_S) as plain, _context().wrap_socket(plain):
             return True
-    except TimeoutError:
-        return False  # it has not said a word to our hello
+    except ssl.SSLError as error:
+        return "alert" in str(error).lower()  # it refuses us, in the language of TLS
     except OSError:
-        return True  # or refuses: the requests will show it
+        return False  # it has not said a word to our hello
 
 
 def _exchange(port: Port, request: bytes, *, tls: bool = False) -> bytes:
