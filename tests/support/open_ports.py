@@ -134,7 +134,9 @@ def _speaks_tls(port: Port) -> bool:
 def _exchange(port: Port, request: bytes, *, tls: bool = False) -> bytes:
     """What comes back until the other side closes or is silent; empty if it refuses the connection."""
     received = b""
-    with suppress(OSError), socket.create_connection((port.address, port.number), _TIMEOUT_S) as plain:
+    # What does not even accept a connection, because it already has all that it wants, answers nothing.
+    seconds = _TIMEOUT_S if tls else _SILENCE_S
+    with suppress(OSError), socket.create_connection((port.address, port.number), seconds) as plain:
         connection = _context().wrap_socket(plain) if tls else plain
         with closing(connection):
             connection.settimeout(_TIMEOUT_S if tls and request.startswith(b"GET ") else _SILENCE_S)
