@@ -143,6 +143,14 @@ class ConnectSettings(RuleSettings):
     connector_client_config_override_allowlist: tuple[str, ...] = setting(LIST, default=())
     """The properties that the policy Allowlist allows."""
 
+    connector_allowed_paths: tuple[str, ...] | None = setting(optional(LIST), default=None)
+    """The files and folders (with all that is in them) that connectors may use, separated by commas; `*` is all.
+    Not set: all, or none where callers log in (authentication.method)."""
+    connector_allowed_addresses: tuple[str, ...] | None = setting(optional(LIST), default=None)
+    """The addresses that connectors may connect to, separated by commas: names (`db.example.com`, `*.example.com`),
+    addresses and networks (`10.1.0.0/16`), names and addresses with a port if need be; `*` is all but link-local ones
+    and those where clouds keep the credentials of machines. Not set: the same as `*`, or none where callers log in."""
+
     spark_properties: Properties = gathered("spark.", default=())
     """For connectors that use Spark: the location of its data and tables (`spark.caudal.…`), its master, and any other
     property of Spark."""

@@ -17,6 +17,7 @@ import msgspec
 from typing_extensions import dataclass_transform, override
 
 from connect.api.errors import ConfigError
+from connect.api.places import Place, guessed
 from core_broker.service.settings import (
     BOOLEAN,
     DOUBLE,
@@ -237,6 +238,14 @@ class Config:
     def problems(self) -> Iterable[Problem]:
         """Problems of these values in combination; called only when each value is valid by itself."""
         return ()
+
+    def places(self) -> Iterable[Place]:
+        """The files and addresses that these values make a plugin use: whatever looks like one, unless overridden.
+
+        Called only when each value is valid by itself.
+        """
+        known = {key for key, item in self.OPTIONS.items() if item.kind.name in ("class", "boolean", "int", "long")}
+        return guessed({key: text for key, text in self.given.items() if key not in known})
 
     def below(self, prefix: str) -> dict[str, str]:
         """The keys below a prefix and their values, without the prefix."""

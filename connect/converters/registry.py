@@ -30,6 +30,7 @@ from connect.api.config import (
 from connect.api.converter import Converter, RawHeader, SchemaAndValue
 from connect.api.data import Schema, Value
 from connect.api.errors import ConfigError, ConnectError, DataError, Unavailable
+from connect.api.places import Place, path, servers, url
 from schema_registry.client.errors import ClientError, NotAllowed, RegistryUnreachable, SchemaNotFound
 from schema_registry.client.models import RegisteredSchema, SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
@@ -129,6 +130,16 @@ class RegistryConfig(Config):
     """Mark enums and unions by parameters that are the same for all formats."""
     ignore_default_for_nullables: bool = option(BOOLEAN, default=False)
     """Write null for an optional field without a value, not its default."""
+
+    @override
+    def places(self) -> Iterable[Place]:
+        for address in self.schema_registry_url:
+            yield from url("schema.registry.url", address)
+        if self.proxy_host:
+            yield from servers("proxy.host", f"{self.proxy_host}:{self.proxy_port}")
+        yield from path("schema.registry.ssl.ca.location", self.schema_registry_ssl_ca_location)
+        yield from path("schema.registry.ssl.certificate.location", self.schema_registry_ssl_certificate_location)
+        yield from path("schema.registry.ssl.key.location", self.schema_registry_ssl_key_location)
 
     @override
     def problems(self) -> Iterable[Problem]:

@@ -19,6 +19,7 @@ from connect.api.record import Header, Record, SinkRecord
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.reach import limits_of
 from connect.runtime.configuration.secrets import ConfigSecrets
 from connect.runtime.configuration.validation import definition_class, validate
 from connect.runtime.failures.error_policy import Stage
@@ -108,7 +109,8 @@ class DryRun:
         first = _convert if issubclass(connector, SinkConnector) else _as_given
         secrets = ConfigSecrets(self._plugins, self._providers).concealing(given)
         try:
-            return [_Trial(conversion, secrets).run(sample, first) for sample in samples]
+            with limits_of(self._settings).enforced():
+                return [_Trial(conversion, secrets).run(sample, first) for sample in samples]
         finally:
             conversion.close()
 

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from connect.api.config import INT, LONG, STRING, Config, Importance, Problem, between, not_empty, option, optional
 from connect.api.errors import ConfigError
+from connect.api.places import Place, path
 from connectors.datagen.generator import generator_of
 from connectors.datagen.quickstarts import KEYS, quickstart_key, quickstart_schema
 
@@ -37,6 +38,10 @@ class DatagenConfig(Config):
     """The same seed makes the same records, different ones in each task; not set: random, and stored in the offsets."""
     batch_size: int = option(INT, default=500, check=between(1, 100_000), importance=Importance.LOW)
     """Most records of one poll, with max.interval=0."""
+
+    @override
+    def places(self) -> Iterable[Place]:
+        return path("schema.filename", self.schema_filename)
 
     @override
     def problems(self) -> Iterable[Problem]:

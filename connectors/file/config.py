@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -25,6 +26,8 @@ from connect.api.config import (
     option,
     optional,
 )
+from connect.api.places import Place
+from connect.api.places import path as path_of
 
 _MEBIBYTE: Final = 1 << 20
 _FILE = Kind[str | None](
@@ -47,12 +50,20 @@ class FileStreamSourceConfig(Config):
     )
     """The longest line; a longer one stops the task, so that a file without line ends does not fill the memory."""
 
+    @override
+    def places(self) -> Iterable[Place]:
+        return path_of("file", self.file)
+
 
 class FileStreamSinkConfig(Config):
     """Options of FileStreamSink."""
 
     file: str | None = option(_FILE, default=None, importance=Importance.HIGH)
     """The file that lines are appended to; created when it is missing. Not set: the standard output."""
+
+    @override
+    def places(self) -> Iterable[Place]:
+        return path_of("file", self.file)
 
 
 FORMATS: Final = ("json", "csv", "parquet", "avro", "text")
@@ -159,6 +170,11 @@ class DirectorySourceConfig(_FormatConfig):
     """The longest line of json and text, and the longest value of csv; longer ones cannot be read."""
 
     @override
+    def places(self) -> Iterable[Place]:
+        yield from path_of("path", self.path)
+        yield from path_of("finished.path", self.finished_path)
+
+    @override
     def problems(self) -> Iterable[Problem]:
         if self.finished_policy == "move" and not self.finished_path:
             yield Problem("finished.path", "Missing finished.path: finished.policy=move requires the target folder")
@@ -201,6 +217,10 @@ class DirectorySinkConfig(_FormatConfig):
         STRING, default="none", check=one_of("none", "gzip", "snappy", "zstd", "deflate"), importance=Importance.LOW
     )
     """parquet: none, snappy, gzip or zstd; avro: none or deflate; the others are not compressed."""
+
+    @override
+    def places(self) -> Iterable[Place]:
+        return path_of("path", str(Path(self.path) / self.topics_dir))
 
     @override
     def problems(self) -> Iterable[Problem]:

@@ -28,6 +28,8 @@ from connect.api.config import (
     optional,
 )
 from connect.api.errors import ConfigError
+from connect.api.places import Place, path, servers
+from connect.api.places import url as url_of
 from connectors.http.status_codes import StatusCodes
 from connectors.http.template import Template
 
@@ -150,6 +152,14 @@ class HttpConfig(Config):
             except ConfigError as error:
                 yield Problem(key, str(error))
 
+    @override
+    def places(self) -> Iterable[Place]:
+        yield from url_of("oauth2.access.token.url", self.oauth2_access_token_url)
+        if self.http_proxy_host:
+            yield from servers("http.proxy.host", f"{self.http_proxy_host}:{self.http_proxy_port}")
+        yield from path("https.ssl.truststore.location", self.https_ssl_truststore_location)
+        yield from path("https.ssl.keystore.location", self.https_ssl_keystore_location)
+
     @property
     def timeout_seconds(self) -> float:
         """The time-out of a whole request."""
@@ -236,6 +246,11 @@ class HttpSinkConfig(HttpConfig):
     """The text between records of a batch. Not set: a new line, but a comma for Confluent's class."""
     batch_json_as_array: bool = option(BOOLEAN, default=False, group=_BATCHES)
     """Whether a batch is a JSON array: prefix, separator and suffix are brackets and commas."""
+
+    @override
+    def places(self) -> Iterable[Place]:
+        yield from super().places()
+        yield from url_of("http.url", Template(self.http_url).fill(lambda _: "x"))
 
     @override
     def problems(self) -> Iterable[Problem]:
@@ -366,6 +381,11 @@ class HttpSourceConfig(HttpConfig):
     for `${offset.name}`."""
     http_offset_initial: str = option(STRING, default="", aliases=("http.initial.offset",), group=_PAGES)
     """The first offset: a value, or `name=value, other=value`."""
+
+    @override
+    def places(self) -> Iterable[Place]:
+        yield from super().places()
+        yield from url_of("http.request.url", Template(self.http_request_url).fill(lambda _: "x"))
 
     @override
     def problems(self) -> Iterable[Problem]:

@@ -24,9 +24,12 @@ from connect.api.config import (
     one_of,
     option,
 )
+from connect.api.places import Place, client_places
 from connectors.mirror.policy import POLICIES, Policy, policy_of
 from connectors.mirror.selection import Names, Selection
 
+_OF_CONNECT: Final = ("key.converter", "value.converter", "header.converter", "transforms", "source.", "target.")
+"""Keys that are checked elsewhere, or below."""
 CLUSTERS, TOPICS, INTERNAL = "Clusters", "Topics", "Internal topics"
 Side = Literal["source", "target"]
 REPLICAS: Final = at_least(1)
@@ -122,6 +125,15 @@ class MirrorConfig(Config):
             else ".",
             heartbeats=self.heartbeats_topic_name,
         )
+
+    @override
+    def places(self) -> Iterable[Place]:
+        yield from client_places((key, text) for key, text in self.given.items() if not key.startswith(_OF_CONNECT))
+        for side in ("source", "target"):
+            given = self.below(f"{side}.cluster.")
+            yield from client_places(given.items(), prefix=f"{side}.cluster.")
+            for role in ("consumer", "producer", "admin"):
+                yield from client_places(self.below(f"{side}.{role}.").items(), prefix=f"{side}.{role}.")
 
     @override
     def problems(self) -> Iterable[Problem]:

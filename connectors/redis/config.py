@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from typing import Final
+from urllib.parse import parse_qsl, urlsplit
 
 from typing_extensions import override
 
@@ -25,6 +26,7 @@ from connect.api.config import (
     one_of,
     option,
 )
+from connect.api.places import Place, path, servers, url
 
 _ENTRY_ID: Final = re.compile(r"\d{1,20}(-\d{1,20})?|\$")
 _SCHEMES: Final = ("redis://", "rediss://", "unix://")
@@ -73,6 +75,19 @@ class RedisConfig(Config):
     """Seconds to wait for a reply before Redis is considered unreachable."""
     redis_cluster: bool = option(BOOLEAN, default=False, importance=Importance.LOW, group="Redis")
     """Must be false: clusters of Redis are not supported."""
+
+    @override
+    def places(self) -> Iterable[Place]:
+        if self.redis_uri:
+            yield from url("redis.uri", self.redis_uri)
+            # The client takes options in the query, which may be files.
+            for _, text in parse_qsl(urlsplit(self.redis_uri).query):
+                yield from path("redis.uri", text if "/" in text else "")
+        else:
+            yield from servers("redis.host", f"{self.redis_host}:{self.redis_port}")
+        yield from path("redis.cacert", self.redis_cacert)
+        yield from path("redis.key.cert", self.redis_key_cert)
+        yield from path("redis.key.file", self.redis_key_file)
 
     @override
     def problems(self) -> Iterable[Problem]:

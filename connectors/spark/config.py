@@ -24,6 +24,7 @@ from connect.api.config import (
     option,
     some_of,
 )
+from connect.api.places import Place
 
 _TABLES, _WRITES, _COLUMNS, _PACE = "Tables", "Writes", "Columns", "Pace"
 METADATA: Final = ("topic", "partition", "offset", "timestamp", "key", "headers", "schema_id")
@@ -140,6 +141,10 @@ class SparkSinkConfig(Config):
     def deletes(self) -> bool:
         """Whether records without a value delete rows."""
         return self.write_mode == "upsert" and self.pk_mode == "record_key" and self.delete_enabled
+
+    @override
+    def places(self) -> Iterable[Place]:
+        return ()  # where tables and the engine are is up to the worker's settings
 
     @override
     def problems(self) -> Iterable[Problem]:

@@ -27,6 +27,7 @@ from connect.api.config import (
     optional,
 )
 from connect.api.errors import ConfigError
+from connect.api.places import Place
 from connectors.sql import url
 from connectors.sql.dialect import Table
 from connectors.sql.url import Address
@@ -92,6 +93,10 @@ class ConnectionConfig(Config):
             self.zone()
         except ConfigError as error:
             yield Problem("db.timezone", str(error))
+
+    @override
+    def places(self) -> Iterable[Place]:
+        return self.address().places("connection.url")
 
     def address(self) -> Address:
         """The address of the database; raises ConfigError."""

@@ -1,7 +1,7 @@
 """Addresses of databases: `jdbc:` URLs and SQLAlchemy's, whose secrets are in no message."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -10,6 +10,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from connect.api.errors import ConfigError
+from connect.api.places import Place, path, servers
 
 _OTHERS: Final = {
     "sqlserver": "mssql+pyodbc",
@@ -31,6 +32,11 @@ _DRIVERS: Final = {
     "mariadb": "mysql+pymysql",
     "sqlite": "sqlite+pysqlite",
 }
+_FILES: Final = (
+    *("sslrootcert", "sslcert", "sslkey", "sslcrl", "passfile", "service"),
+    *("unix_socket", "ssl_ca", "ssl_cert", "ssl_key"),
+)
+"""Arguments that are files, or names of what a file has."""
 SUPPORTED: Final = "a URL of PostgreSQL, MySQL, MariaDB or SQLite, such as jdbc:postgresql://host:5432/database"
 _SECRET: Final = re.compile(r"(?i)((?:password|passwd|pwd|sslpassword)=)[^&;]*|(?<=:)([^:/@]*)(?=@)")
 
@@ -45,6 +51,25 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     def family(self) -> str:
         """postgresql, mysql or sqlite."""
         return self.url.get_backend_name()
+
+    def places(self, key: str) -> Iterator[Place]:
+        """The server, or the file, and files with certificates."""
+        if self.family == "sqlite":
+            database = self.url.database or ""
+            yield from path(key, "" if database == ":memory:" else database.removeprefix("file:").partition("?")[0])
+            return
+        ports = str(self.arguments.get("port", self.url.port or "")).split(",")
+        named = (self.url.host, self.arguments.get("host"), self.arguments.get("hostaddr"))
+        hosts = [host for text in named if text for host in text.split(",")]
+        for number, host in enumerate(hosts or ["localhost"]):
+            port = ports[number % len(ports)]
+            if host.startswith("/"):
+                yield from path(key, host)
+            else:
+                yield from servers(key, f"{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}")
+        for name, value in self.arguments.items():
+            if name in _FILES and value not in ("", "system"):
+                yield from path(key, str(value))
 
 
 def parse(text: str, *, user: str | None = None, password: str | None = None) -> Address:

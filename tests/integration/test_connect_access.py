@@ -37,7 +37,7 @@ def prepare(world: SecuredConnect) -> None:
         if name != "orders":
             world.admin.do("DELETE", f"/connectors/{name}")
     if world.admin.get("/connectors") == []:
-        config = {**SINK, "file": str(world.folder / "orders.txt")}
+        config = {**SINK, "file": str(world.folder / "open" / "orders.txt")}
         world.admin.do("POST", "/connectors", {"name": "orders", "config": config})
     world.admin.do("PUT", "/connectors/orders/resume")
     eventually(lambda: world.admin.get("/connectors/orders/status")["tasks"], timeout_s=20)
@@ -197,6 +197,104 @@ def test_a_mask_stands_for_the_stored_secret(world: SecuredConnect) -> None:
         assert f"Invalid value ******** for configuration {next(iter(change))}" in refusal.json()["message"]
     refusal = world.admin.ask("POST", "/connectors", {"name": "orders-newer", "config": shown})
     assert refusal.status_code == 400
+
+
+def secret_file(world: SecuredConnect) -> str:
+    path = world.folder / "secret.properties"
+    path.write_text("password=of-the-worker")
+    (world.folder / "open" / "link").unlink(missing_ok=True)
+    (world.folder / "open" / "link").symlink_to(path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "config"),
+    [
+        ("file", {"connector.class": "FileStreamSink", "topics": "t", "file": "/etc/passwd"}),
+        ("file", {"connector.class": "FileStreamSource", "topic": "t", "file": "{folder}/open/../secret.properties"}),
+        ("file", {"connector.class": "FileStreamSource", "topic": "t", "file": "{folder}/open/link"}),
+        ("topic", {"connector.class": "FileStreamSource", "topic": "${file:{folder}/secret.properties:password}"}),
+        ("topic", {"connector.class": "FileStreamSource", "topic": "${env:PATH}"}),
+        ("path", {"connector.class": "DirectorySource", "topic": "t", "path": "{folder}"}),
+        ("schema.filename", {"connector.class": "Datagen", "kafka.topic": "t", "schema.filename": "/etc/passwd"}),
+        ("connection.url", {"connector.class": "JdbcSink", "topics": "t", "connection.url": "jdbc:sqlite:/x.db"}),
+        (
+            "connection.url",
+            {"connector.class": "JdbcSink", "topics": "t", "connection.url": "jdbc:mysql://127.0.0.1/x"},
+        ),
+        ("redis.uri", {"connector.class": "RedisSink", "topics": "t", "redis.uri": "unix:///run/redis.sock"}),
+        ("redis.host", {"connector.class": "RedisSink", "topics": "t", "redis.host": "192.168.0.1"}),
+        ("http.url", {"connector.class": "HttpSink", "topics": "t", "http.url": "http://169.254.169.254/latest"}),
+        ("http.url", {"connector.class": "HttpSink", "topics": "t", "http.url": "http://[::1]:8083/"}),
+        (
+            "http.proxy.host",
+            {
+                "connector.class": "HttpSink",
+                "topics": "t",
+                "http.url": "http://a.example.com",
+                "http.proxy.host": "192.168.0.1",
+            },
+        ),
+        (
+            "source.cluster.bootstrap.servers",
+            {
+                "connector.class": "MirrorSource",
+                "source.cluster.alias": "a",
+                "source.cluster.bootstrap.servers": "10.0.0.1:9092,evil:9092",
+                "target.cluster.bootstrap.servers": "10.0.0.1:9092",
+            },
+        ),
+        (
+            "value.converter.schema.registry.url",
+            {
+                "connector.class": "FileStreamSink",
+                "topics": "t",
+                "value.converter": "AvroConverter",
+                "value.converter.schema.registry.url": "http://evil:8081",
+            },
+        ),
+        (
+            "producer.override.ssl.ca.location",
+            {"connector.class": "FileStreamSource", "topic": "t", "producer.override.ssl.ca.location": "/etc/passwd"},
+        ),
+        (
+            "consumer.override.bootstrap.servers",
+            {"connector.class": "FileStreamSink", "topics": "t", "consumer.override.bootstrap.servers": "evil:1"},
+        ),
+        (
+            "consumer.override.plugin.library.paths",
+            {"connector.class": "FileStreamSink", "topics": "t", "consumer.override.plugin.library.paths": "x"},
+        ),
+        (
+            "producer.override.sasl.kerberos.kinit.cmd",
+            {"connector.class": "FileStreamSource", "topic": "t", "producer.override.sasl.kerberos.kinit.cmd": "id"},
+        ),
+    ],
+)
+def test_what_the_operator_did_not_list_is_refused(world: SecuredConnect, key: str, config: dict[str, str]) -> None:
+    secret_file(world)
+    given = {name: text.replace("{folder}", str(world.folder)) for name, text in config.items()}
+    refusal = world.admin.ask("POST", "/connectors", {"name": "orders-refused", "config": given})
+    assert refusal.status_code == 400
+    message = refusal.json()["message"]
+    assert f"configuration {key}" in message
+    assert any(
+        words in message
+        for words in ("connector.allowed.", "config.providers.env.param.allowlist.pattern", "run other code")
+    ), message
+    assert "of-the-worker" not in message
+
+
+def test_what_the_operator_did_list_is_allowed(world: SecuredConnect) -> None:
+    url = "http://things.example.com/x"
+    for config in (
+        {"connector.class": "HttpSink", "topics": "t", "http.url": url},
+        {"connector.class": "HttpSink", "topics": "t", "http.url": "http://10.1.2.3/x"},
+        {"connector.class": "FileStreamSink", "topics": "t", "file": str(world.folder / "open" / "new")},
+    ):
+        plugin = config["connector.class"]
+        answer = world.admin.do("PUT", f"/connector-plugins/{plugin}/config/validate", {**config, "name": "x"})
+        assert [error for info in answer["configs"] for error in info["value"]["errors"]] == []
 
 
 def test_what_another_worker_says_cannot_be_forged(world: SecuredConnect) -> None:

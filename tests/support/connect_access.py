@@ -72,7 +72,7 @@ CASES: Final[Mapping[str, Case]] = {
     "GET /metrics": _on_connect("DESCRIBE"),
     "GET /connectors": Case(),
     "POST /connectors": _on_connector("CREATE", body={"name": "orders-new", "config": SINK}),
-    "POST /connectors/dry-run": _on_connector("CREATE", body={"config": {**SINK, "name": "orders", "file": "f"}}),
+    "POST /connectors/dry-run": _on_connector("CREATE", body={"config": {**SINK, "name": "orders"}}),
     f"GET {_ONE}": _on_connector("DESCRIBE_CONFIGS"),
     f"DELETE {_ONE}": _on_connector("DELETE"),
     f"GET {_ONE}/config": _on_connector("DESCRIBE_CONFIGS"),
@@ -219,8 +219,13 @@ def secured_connect(folder: Path, *, settings: Mapping[str, str] | None = None) 
     certificates = Certificates(folder)
     with SecuredBroker(folder / "broker", certificates) as broker:
         plain = f"127.0.0.1:{broker.plain_port}"
+        (folder / "open").mkdir()
         add_users(plain)
-        own = {**login_settings(broker, certificates), **(settings or {})}
+        reach = {
+            "connector.allowed.paths": str(folder / "open"),
+            "connector.allowed.addresses": "127.0.0.1:9,*.example.com,10.0.0.0/8",
+        }
+        own = {**login_settings(broker, certificates), **reach, **(settings or {})}
         workers = [ConnectProcess(folder / name, bootstrap=plain, settings=own) for name in ("leads", "follows")]
         with workers[0], workers[1]:
             world = SecuredConnect(folder, broker, certificates, workers)

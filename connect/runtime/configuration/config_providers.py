@@ -15,12 +15,27 @@ from typing_extensions import override
 
 from connect.api.config_provider import ConfigProvider
 from connect.api.errors import ConfigError
+from connect.runtime.configuration.reach import limits_of
 from connect.settings import ConnectSettings
 from core_broker.service.properties import parse_properties
 
 _MAX_BYTES: Final = 1024 * 1024
 _SHORTEST_SECRET: Final = 3
 _GROUP: Final = "caudal.config_providers"
+_LIMITING: Final = ("allowed.paths", "allowlist.pattern")
+
+
+class _Placeholder(NamedTuple):
+    start: int
+    end: int
+    provider: str
+    path: str
+    key: str
+
+    @property
+    def shown(self) -> str:
+        """As in a configuration."""
+        return f"${{{self.provider}:{self.path + ':' if self.path else ''}{self.key}}}"
 
 
 class ConfigProviders:
@@ -28,6 +43,9 @@ class ConfigProviders:
 
     def __init__(self, settings: ConnectSettings) -> None:
         options = dict(settings.config_provider_properties)
+        self._limits = limits_of(settings)
+        self._is_limited = settings.connector_allowed_paths is not None or bool(settings.methods)
+        self._unlimited: set[str] = set()
         self._providers: dict[str, ConfigProvider] = {}
         for name in settings.config_providers:
             prefix = f"{name}.param."
@@ -36,6 +54,8 @@ class ConfigProviders:
                 self._providers[name] = _find_class(name, options.get(f"{name}.class"))(parameters)
             except ConfigError as error:
                 raise ConfigError(f"config.providers.{name}: {error}") from None
+            if not parameters.keys() & _LIMITING:
+                self._unlimited.add(name)
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
         """The same configuration with every placeholder resolved.
@@ -55,7 +75,7 @@ class ConfigProviders:
                 provider = self._providers.get(place.provider)
                 if provider is not None:
                     with suppress(ConfigError):
-                        found[_look_up(provider, key, place)] = text[place.start : place.end]
+                        found[self._look_up(provider, key, place)] = text[place.start : place.end]
         return found
 
     def are_placeholders(self, text: str) -> bool:
@@ -79,9 +99,20 @@ class ConfigProviders:
         for place in _placeholders(text):
             provider = self._providers.get(place.provider)
             if provider is not None:
-                parts += [text[end : place.start], _look_up(provider, key, place)]
+                parts += [text[end : place.start], self._look_up(provider, key, place)]
                 end = place.end
         return "".join([*parts, text[end:]])
+
+    def _look_up(self, provider: ConfigProvider, key: str, place: _Placeholder) -> str:
+        """A value; providers without limits of their own have those of connectors."""
+        if self._is_limited and place.provider in self._unlimited:
+            if place.path and not self._limits.allows_path(place.path):
+                reason = "it is not in connector.allowed.paths, and config.providers.*.param.allowed.paths is not set"
+                raise ConfigError(f"Invalid value {place.shown} for configuration {key}: {reason}")
+            if isinstance(provider, EnvironmentProvider):
+                reason = f"config.providers.{place.provider}.param.allowlist.pattern is not set"
+                raise ConfigError(f"Invalid value {place.shown} for configuration {key}: {reason}")
+        return _look_up(provider, key, place)
 
 
 def conceal(text: str, secrets: Mapping[str, str]) -> str:
@@ -152,14 +183,6 @@ _BUILT_IN: Final[Mapping[str, type[ConfigProvider]]] = {
 }
 
 
-class _Placeholder(NamedTuple):
-    start: int
-    end: int
-    provider: str
-    path: str
-    key: str
-
-
 def _placeholders(text: str) -> Iterator[_Placeholder]:
     """Every `${provider:key}` and `${provider:path:key}`; only the key may contain more colons."""
     end = 0
@@ -172,7 +195,7 @@ def _placeholders(text: str) -> Iterator[_Placeholder]:
 
 
 def _look_up(provider: ConfigProvider, key: str, place: _Placeholder) -> str:
-    shown = f"${{{place.provider}:{place.path + ':' if place.path else ''}{place.key}}}"
+    shown = place.shown
     try:
         value = provider.get(place.path, (place.key,)).get(place.key)
     except ConfigError as error:

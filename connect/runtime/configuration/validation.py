@@ -33,6 +33,7 @@ from connect.runtime.configuration.config_providers import ConfigProviders, conc
 from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.configuration.plugin_sections import converter_sections, stage_sections, topic_creation_section
 from connect.runtime.configuration.plugins import Family, Plugins, name_of
+from connect.runtime.configuration.reach import limits_of, reach_problems
 from connect.runtime.configuration.secrets import MASK, ConfigSecrets
 from connect.runtime.errors import BadRequest
 from connect.settings import ConnectSettings
@@ -88,8 +89,9 @@ def validate(
         sheet.replace_errors(key, _NULL)
     for problem in unresolved:
         sheet.replace_errors(problem.key, problem.message)
-    for problem in _all_problems(work, sheet):
-        sheet.add(problem)
+    with limits_of(settings).enforced():
+        for problem in _all_problems(work, sheet):
+            sheet.add(problem)
     secrets = ConfigSecrets(plugins, providers)
     sheet.hide(given, resolved, secrets.concealing(given), shown=secrets.shown(given))
     return Validation(sheet.result(name, warnings=list(_warnings(work, sheet))))
@@ -236,7 +238,9 @@ def _all_problems(work: _Work, sheet: _Sheet) -> Iterator[Problem]:
         names = [part.section.prefix + key for key in part.section.options]
         if not part.problems and sheet.is_valid(names):
             yield from _attempt(part.build, part.key)
-    if sheet.is_valid(work.connector.config_class.OPTIONS):
+    refused = list(reach_problems(work.config, work.connector, plugins=work.plugins, settings=work.settings))
+    yield from refused
+    if sheet.is_valid(work.connector.config_class.OPTIONS) and not refused:
         yield from _attempt(lambda: _connector_problems(work), "connector.class")
     for family in _families(work):
         yield from client_overrides.problems(family, work.settings, work.config)

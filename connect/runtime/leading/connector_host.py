@@ -9,6 +9,7 @@ from connect.api.connector import Connector
 from connect.api.errors import ConnectError
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.plugins import name_of
+from connect.runtime.configuration.reach import limits_of
 from connect.runtime.leading.services import ParsedConnector
 from connect.stores.configs import Config
 
@@ -37,9 +38,10 @@ class ConnectorHost:
     def start(self, parse: Callable[[], ParsedConnector]) -> None:
         """Parse the configuration, make the object and start it."""
         parsed = parse()
-        connector = parsed.connector(parsed.connector.config_class.parse(parsed.resolved), self)
-        self._started = connector, parsed
-        connector.start()
+        with limits_of(parsed.settings).enforced():
+            connector = parsed.connector(parsed.connector.config_class.parse(parsed.resolved), self)
+            self._started = connector, parsed
+            connector.start()
         if self._stopping.is_set():
             # It was given up while it hung, so nothing else stops it.
             connector.stop()
@@ -49,7 +51,9 @@ class ConnectorHost:
         if self._started is None:
             raise ConnectError(f"Connector {self._name} was not started")
         connector, parsed = self._started
-        return stored_task_configs(list(connector.task_configs(parsed.common.tasks_max)), parsed)
+        with limits_of(parsed.settings).enforced():
+            planned = list(connector.task_configs(parsed.common.tasks_max))
+        return stored_task_configs(planned, parsed)
 
     def stop(self) -> None:
         """Stop the object, and ignore its requests from now on."""

@@ -10,6 +10,7 @@ from connect.api.source import SourceConnector
 from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.reach import require_reach
 from connect.runtime.configuration.secrets import ConfigSecrets
 from connect.runtime.configuration.validation import definition_class
 from connect.runtime.executor import Executor, LastingExecutor
@@ -54,6 +55,7 @@ class LeaderServices:
         resolved = self.providers.resolve(config)
         connector = self.plugins.connectors.find(resolved.get("connector.class", ""))
         common = definition_class(connector).parse(resolved)
+        require_reach(resolved, connector, plugins=self.plugins, settings=self.settings)
         return ParsedConnector(
             raw=config, resolved=resolved, connector=connector, common=common, settings=self.settings
         )

@@ -12,6 +12,7 @@ from connect.api.engine import EngineSinkConnector
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
+from connect.runtime.configuration.reach import limits_of
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.traces import stack_trace
 from connect.runtime.models import FENCED, State, Target, TaskPlan
@@ -88,7 +89,8 @@ class RunningTask:
     def _run(self) -> None:
         try:
             if self._open_services():
-                self.run()
+                with limits_of(self._services.settings).enforced():
+                    self.run()
         finally:
             self._on_end(self)
 

@@ -11,6 +11,7 @@ from connect.api.errors import RetriableError
 from connect.runtime.configuration.client_overrides import admin_properties, producer_properties
 from connect.runtime.configuration.config_providers import conceal
 from connect.runtime.configuration.connector_config import ConnectorConfig
+from connect.runtime.configuration.reach import require_reach
 from connect.runtime.configuration.validation import definition_class
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.dead_letter import DeadLetters
@@ -93,6 +94,7 @@ def set_up(plan: TaskPlan, services: TaskServices, stopping: Stopping, counters:
     shown = partial(conceal, secrets=services.secrets_in(plan))
     connector = services.plugins.connectors.find(given["connector.class"])
     config = definition_class(connector).parse(given)
+    require_reach(given, connector, plugins=services.plugins, settings=services.settings)
     policy = ErrorPolicy(config, task=str(plan.id), counters=counters, stopping=stopping, conceal=shown)
     return TaskSetup(
         plan=plan,
