@@ -58,6 +58,7 @@ class RemotePipeline:
             counters=self.counters,
             stopping=self._stopping,
             patience_seconds=patience_seconds,
+            conceal=partial(conceal, secrets=steps.secrets),
         )
         letter_format = DeadLetterFormat(config, task=steps.task, conceal=partial(conceal, secrets=steps.secrets))
         self._letters = _CollectedLetters(letter_format) if letter_format.topic else None

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from confluent_kafka.admin import AclOperation, ResourceType
 
 from connect.rest.access_table import ROWS
 from connect.runtime.signatures import Signatures, new_session_key
@@ -295,6 +296,49 @@ def test_what_the_operator_did_list_is_allowed(world: SecuredConnect) -> None:
         plugin = config["connector.class"]
         answer = world.admin.do("PUT", f"/connector-plugins/{plugin}/config/validate", {**config, "name": "x"})
         assert [error for info in answer["configs"] for error in info["value"]["errors"]] == []
+
+
+def test_a_connector_acts_as_its_own_user(world: SecuredConnect) -> None:
+    prepare(world)
+    config = {
+        "connector.class": "FileStreamSink",
+        "file": str(world.folder / "open" / "alice.txt"),
+        "topics": "alice-in",
+        "value.converter": "JsonConverter",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": "alice-dead",
+        "errors.deadletterqueue.context.headers.enable": "true",
+        **world.as_alice("producer", "consumer", "admin"),
+    }
+    world.send("alice-in", b"no json")
+    world.admin.do("POST", "/connectors", {"name": "orders-new", "config": config})
+    every = (AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE)
+
+    def trace() -> str:
+        tasks = world.admin.get("/connectors/orders-new/status")["tasks"]
+        return tasks[0].get("trace", "") if tasks else ""
+
+    # Of the worker's own rights, which are all, the connector has none.
+    shown = eventually(trace, timeout_s=30)
+    assert "uthorization" in shown or "not authorized" in shown or "denied" in shown, shown
+    world.allow_in_kafka(ResourceType.TOPIC, "alice-", *every)
+    world.allow_in_kafka(ResourceType.GROUP, "connect-orders-new", AclOperation.READ)
+    world.admin.do("POST", "/connectors/orders-new/restart?includeTasks=true")
+    letters = eventually(lambda: world.admin.get("/connectors/orders-new/dlq")["records"], timeout_s=40)
+    assert letters[0]["value"] == "no json"
+    # Dead letters are read, and redriven, as that user, too.
+    redrive = {"selection": {"all": True}}
+    refusal = world.admin.ask("POST", "/connectors/orders-new/dlq/redrive", redrive)
+    assert refusal.status_code == 500
+    assert "uthoriz" in refusal.json()["message"]
+    world.allow_in_kafka(ResourceType.TOPIC, "connect-redrive", *every)
+    world.allow_in_kafka(ResourceType.TRANSACTIONAL_ID, "connect-redrive-", AclOperation.WRITE)
+    redriven = eventually(
+        lambda: world.admin.ask("POST", "/connectors/orders-new/dlq/redrive", redrive),
+        lambda answer: answer.is_success,
+        timeout_s=30,
+    )
+    assert redriven.json()["redriven"] == 1
 
 
 def test_what_another_worker_says_cannot_be_forged(world: SecuredConnect) -> None:

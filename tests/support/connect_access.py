@@ -2,15 +2,21 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
+    ResourcePatternType,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialAlteration,
@@ -189,6 +195,35 @@ class SecuredConnect:
         """Alice at the worker that follows."""
         self.strangers = (User(self.leader.url, None), User(self.leader.url, ("alice", "wrong")))
 
+    def as_alice(self, *roles: str) -> dict[str, str]:
+        """Overrides that make clients of a connector log in as alice."""
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+        login = {
+            "bootstrap.servers": self.broker.address,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": f'{module} required username="{ALICE[0]}" password="{ALICE[1]}";',
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.folder / "open" / "ca.pem"),
+        }
+        return {f"{role}.override.{key}": text for role in roles for key, text in login.items()}
+
+    def allow_in_kafka(self, kind: ResourceType, name: str, *operations: AclOperation) -> None:
+        """Let alice do something in the cluster."""
+        rules = [
+            AclBinding(kind, name, ResourcePatternType.PREFIXED, "User:alice", "*", operation, AclPermissionType.ALLOW)
+            for operation in operations
+        ]
+        client = AdminClient({"bootstrap.servers": f"127.0.0.1:{self.broker.plain_port}"})
+        for future in client.create_acls(rules).values():
+            future.result(30)
+
+    def send(self, topic: str, value: bytes) -> None:
+        """Write a record."""
+        producer = Producer({"bootstrap.servers": f"127.0.0.1:{self.broker.plain_port}"})
+        producer.produce(topic, value)
+        assert producer.flush(30) == 0
+
     def stored_config(self, name: str) -> dict[str, str]:
         """The configuration of a connector in the config topic."""
         consumer = Consumer(
@@ -220,10 +255,11 @@ def secured_connect(folder: Path, *, settings: Mapping[str, str] | None = None) 
     with SecuredBroker(folder / "broker", certificates) as broker:
         plain = f"127.0.0.1:{broker.plain_port}"
         (folder / "open").mkdir()
+        shutil.copy(certificates.ca_file, folder / "open" / "ca.pem")
         add_users(plain)
         reach = {
             "connector.allowed.paths": str(folder / "open"),
-            "connector.allowed.addresses": "127.0.0.1:9,*.example.com,10.0.0.0/8",
+            "connector.allowed.addresses": f"127.0.0.1:9,{broker.address},*.example.com,10.0.0.0/8",
         }
         own = {**login_settings(broker, certificates), **reach, **(settings or {})}
         workers = [ConnectProcess(folder / name, bootstrap=plain, settings=own) for name in ("leads", "follows")]

@@ -15,9 +15,17 @@ import msgspec
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.sink import SinkConnector
-from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.client_overrides import (
+    Family,
+    admin_properties,
+    consumer_properties,
+    producer_properties,
+)
+from connect.runtime.configuration.config_providers import ConfigProviders, conceal
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.reach import limits_of
+from connect.runtime.configuration.secrets import ConfigSecrets
 from connect.runtime.counters import TaskCounters
 from connect.runtime.errors import BadRequest
 from connect.runtime.failures.error_policy import ErrorPolicy, ToleranceExceeded
@@ -34,6 +42,7 @@ from connect.stores.topic import CompactedTopic, TopicPlan
 from core_broker.client.admin import Admin
 from core_broker.client.errors import AlreadyExists, ClientError, NotFound
 from core_broker.client.records import IncomingRecord, OutgoingRecord
+from core_broker.client.settings import ClientSettings
 from core_broker.client.transactional_producer import TransactionalProducer
 
 log = logging.getLogger(__name__)
@@ -44,6 +53,8 @@ _REDRIVES_MAX: Final = 10
 _LOOKED_AT_MAX: Final = 1_000_000
 _PATIENCE_SECONDS: Final = 20.0
 """How long to wait for a server that converters need: a user waits for the response."""
+_PROPERTIES: Final = {"producer": producer_properties, "consumer": consumer_properties, "admin": admin_properties}
+_OF_LOGIN: Final = ("bootstrap.servers", "security.protocol", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.", "https.")
 _FOREVER: Final = {"retention.ms": "-1"}
 
 
@@ -105,7 +116,10 @@ class DeadLetterBox:
             sent = [LetterPlace(partition=raw.partition, offset=raw.offset) for raw, _ in chosen]
             failed: list[str] = []
             if chosen and not dry_run:
-                failed, sent = self._send(name, chosen, self._route(name, config), marks)
+                with limits_of(self._settings).enforced():
+                    failed, sent = self._send(name, chosen, self._route(name, config), marks)
+                secrets = ConfigSecrets(self._plugins, self._providers).concealing(config)
+                failed = [conceal(text, secrets) for text in failed]
         return Redriven(redriven=0 if dry_run else len(sent), skipped=skipped, records=sent, failed=failed)
 
     def close(self) -> None:
@@ -127,7 +141,8 @@ class DeadLetterBox:
         if selection.partition is not None and selection.from_offset is not None:
             starts = {selection.partition: selection.from_offset}
         try:
-            for looked_at, raw in enumerate(read_letters(self._settings.kafka(), topic, starts=starts)):
+            kafka = self._kafka(self._config_of(name), "consumer")
+            for looked_at, raw in enumerate(read_letters(kafka, topic, starts=starts)):
                 if looked_at >= _LOOKED_AT_MAX:
                     return
                 error = error_of(raw.headers)
@@ -145,7 +160,7 @@ class DeadLetterBox:
             self._notes = notes
         self._notes.refresh()
         try:
-            (described,) = Admin(self._settings.kafka()).topics([topic])
+            (described,) = Admin(self._kafka(self._config_of(name), "consumer")).topics([topic])
         except NotFound:
             return _Marks(self._notes, name, "")  # no record has failed yet
         except ClientError as error:
@@ -154,15 +169,30 @@ class DeadLetterBox:
 
     def _route(self, name: str, config: Mapping[str, str]) -> "_Route":
         resolved = self._providers.resolve(config)
-        if issubclass(self._plugins.connectors.find(resolved["connector.class"]), SinkConnector):
-            self._ensure_redrive_topic(name)
+        if self._is_sink(resolved):
+            self._ensure_redrive_topic(name, config)
             topics = [part.strip() for part in resolved.get("topics", "").split(",") if part.strip()]
             return _ToSink(name, topics)
         source = SourceConnectorConfig.parse({**resolved, "errors.tolerance": "none", "errors.log.enable": "false"})
         return _ThroughSource(source, self._plugins, self._settings)
 
-    def _ensure_redrive_topic(self, name: str) -> None:
-        admin, topic = Admin(self._settings.kafka()), redrive_topic(name)
+    def _kafka(self, config: Mapping[str, str], role: Family) -> ClientSettings:
+        """A client of the cluster with the login of the connector's own client of that kind.
+
+        A source has no consumer: its dead letters are read with the login that has written them.
+        """
+        resolved = self._providers.resolve(config)
+        if role == "consumer" and not self._is_sink(resolved):
+            role = "producer"
+        given = _PROPERTIES[role](self._settings, resolved)
+        login = {key: text for key, text in given.items() if key.startswith(_OF_LOGIN)}
+        return self._settings.kafka(tuple(login.items()))
+
+    def _is_sink(self, resolved: Mapping[str, str]) -> bool:
+        return issubclass(self._plugins.connectors.find(resolved["connector.class"]), SinkConnector)
+
+    def _ensure_redrive_topic(self, name: str, config: Mapping[str, str]) -> None:
+        admin, topic = Admin(self._kafka(config, "admin")), redrive_topic(name)
         if topic in admin.topic_names():
             return
         try:
@@ -178,7 +208,7 @@ class DeadLetterBox:
         self, name: str, chosen: Sequence[tuple[IncomingRecord, LetterError]], route: "_Route", marks: "_Marks"
     ) -> tuple[list[str], list[LetterPlace]]:
         producer = TransactionalProducer(
-            self._settings.kafka(), transactional_id=f"{self._settings.group_id}-redrive-{name}"
+            self._kafka(self._config_of(name), "producer"), transactional_id=f"{self._settings.group_id}-redrive-{name}"
         )
         failed: list[str] = []
         sent: list[LetterPlace] = []

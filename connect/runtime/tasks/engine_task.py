@@ -99,7 +99,9 @@ class TaskEngineContext(SinkFacts, EngineContext):
     @override
     def steps(self) -> str:
         services, plan = self._setup.services, self._setup.plan
-        secrets = services.secrets_in(plan)
+        # Nothing there uses the overrides for Kafka clients, so their secrets stay here.
+        own = {key: text for key, text in plan.connector_config.items() if ".override." not in key}
+        secrets = services.secrets_in(own)
         return steps_of(plan.id, services.settings, resolved=dict(self._config.given), secrets=secrets).text()
 
     @property

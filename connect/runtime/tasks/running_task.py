@@ -193,7 +193,7 @@ class RunningTask:
         return self._conceal(stack_trace(error))
 
     def _conceal(self, text: str) -> str:
-        return conceal(text, self._services.secrets_in(self.plan))
+        return conceal(text, self._services.secrets_in(self.plan.connector_config))
 
     def _report(self, state: State, trace: str | None = None) -> None:
         self.state = state

@@ -1,13 +1,12 @@
 """The services that the tasks of one process share."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.configuration.secrets import ConfigSecrets
-from connect.runtime.models import TaskPlan
 from connect.settings import ConnectSettings
 from connect.stores.offsets import OffsetStore
 from connect.stores.statuses import StatusWriter
@@ -25,9 +24,9 @@ class TaskServices:
     _own_offsets: dict[str, OffsetStore] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def secrets_in(self, plan: TaskPlan) -> dict[str, str]:
-        """The secrets of a task, each with what is shown instead: for `conceal`."""
-        return ConfigSecrets(self.plugins, self.providers).concealing(plan.connector_config)
+    def secrets_in(self, config: Mapping[str, str]) -> dict[str, str]:
+        """The secrets in a connector's configuration, each with what is shown instead: for `conceal`."""
+        return ConfigSecrets(self.plugins, self.providers).concealing(config)
 
     def offsets_in(self, topic: str | None) -> OffsetStore:
         """The offsets in a connector's separate topic, or else in the worker's."""

@@ -91,7 +91,7 @@ class TaskSetup:
 def set_up(plan: TaskPlan, services: TaskServices, stopping: Stopping, counters: TaskCounters) -> TaskSetup:
     """Parse the configuration; ConfigError when it is invalid."""
     given = services.providers.resolve(plan.connector_config)
-    shown = partial(conceal, secrets=services.secrets_in(plan))
+    shown = partial(conceal, secrets=services.secrets_in(plan.connector_config))
     connector = services.plugins.connectors.find(given["connector.class"])
     config = definition_class(connector).parse(given)
     require_reach(given, connector, plugins=services.plugins, settings=services.settings)
