@@ -159,6 +159,8 @@ class Plan:
             settings |= secure_settings(
                 self.security, name, bootstrap=self.bootstrap, brokers=self.brokers, given=given
             )
+            if name == "connect" and "registry" in self.ports:
+                settings["connector.allowed.addresses"] = f"{self.host}:{self.ports['registry']}"
         return {**settings, "logging.format": "text", **given}
 
     def secrets_of(self, name: str) -> dict[str, str]:

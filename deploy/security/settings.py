@@ -49,6 +49,10 @@ def secure_settings(
             "client.sasl.username": name,
             "client.ssl.ca.location": authority,
         }
+    if name == "connect":
+        # Where the tour's connectors write, and no folder with passwords or keys.
+        data = folder.path.parent
+        settings["connector.allowed.paths"] = f"{data / 'archive'},{data / 'shop.db'}"
     if name == "rest-proxy":
         settings |= {
             "schema.registry.ssl.ca.location": authority,

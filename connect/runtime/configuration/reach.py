@@ -70,13 +70,14 @@ class Limits:
         listed = default if addresses is None else addresses
         self._rules = tuple(_rule(text) for text in (*listed, *_of_worker(settings)) if text != _ALL)
         self._allows_every_address = _ALL in listed
+        self._own_files = _own_files(settings)
         self._resolved: dict[str, tuple[float, frozenset[_Address]]] = {}
 
     def problems(self, found: Iterable[Place]) -> Iterable[Problem]:
         """The places that are not allowed."""
         for place in found:
             is_path = place.reach is places.Reach.PATH
-            if is_path and not self.allows_path(place.value):
+            if is_path and not (self.allows_path(place.value) or self._is_own_file(place)):
                 yield Problem(place.key, _refusal(place.key, place.value, "connector.allowed.paths"))
             if not is_path and not self._allows(place.value):
                 yield Problem(place.key, _refusal(place.key, place.value, "connector.allowed.addresses"))
@@ -87,6 +88,10 @@ class Limits:
             return True
         path = Path(text).resolve()
         return "\0" not in text and any(path == folder or folder in path.parents for folder in self._paths)
+
+    def _is_own_file(self, place: Place) -> bool:
+        """Whether it is a file for TLS that the worker uses, too: connectors may use it for that alone."""
+        return place.key.endswith(".location") and Path(place.value).resolve() in self._own_files
 
     def _allows(self, server: str) -> bool:
         """Whether `host` or `host:port` may be used, as far as can be told now."""
@@ -284,6 +289,14 @@ def _of_worker(settings: ConnectSettings) -> Iterator[str]:
     for place in places.guessed(dict(given)):
         if place.reach is places.Reach.ADDRESS:
             yield place.value
+
+
+def _own_files(settings: ConnectSettings) -> frozenset[Path]:
+    """Certificates and keys in the worker's own settings."""
+    own = [settings.ssl_ca_location, settings.ssl_certificate_location, settings.ssl_key_location]
+    for given in (settings.client_properties, settings.key_converter_properties, settings.value_converter_properties):
+        own += [text for key, text in given if key.endswith(".location")]
+    return frozenset(Path(text).resolve() for text in own if text)
 
 
 def _split(server: str) -> tuple[str, int | None]:

@@ -87,6 +87,7 @@ schema.registry.as.caller: "true"
 config.providers: file,dir
 config.providers.file.param.allowed.paths: /run/secrets/connectors
 config.providers.dir.param.allowed.paths: /run/secrets/connectors
+connector.allowed.addresses: {{ include "caudal.host" (list $root "registry") }}:{{ $root.Values.services.registry.port }}
 {{- end }}
 {{- end }}
 {{- end }}

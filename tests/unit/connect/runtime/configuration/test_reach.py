@@ -69,6 +69,14 @@ def test_paths(tmp_path: Path) -> None:
     assert [found.allows_path(str(path)) for path in (*inside, *outside)] == [True, True, False, False, False, False]
 
 
+def test_certificates_of_the_worker_may_be_used_as_such(tmp_path: Path) -> None:
+    (tmp_path / "own.pem").touch()
+    found = Limits(ConnectSettings(connector_allowed_paths=(), ssl_certificate_location=str(tmp_path / "own.pem")))
+    keys = ("ssl.certificate.location", "file")
+    refused = found.problems(Place(key, Reach.PATH, str(tmp_path / "own.pem")) for key in keys)
+    assert [problem.key for problem in refused] == ["file"]
+
+
 def test_without_logins_everything_is_open_but_metadata() -> None:
     found = Limits(ConnectSettings())
     assert found.allows_path("/etc/passwd")
