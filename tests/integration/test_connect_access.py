@@ -10,7 +10,9 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from connect.rest.access_table import ROWS
 from connect.runtime.signatures import Signatures, new_session_key
 from core_broker.web_access.callers import caller_named
+from tests.support.command import Caudal
 from tests.support.connect_access import (
+    ADMIN,
     CASES,
     PASSES_WITH_400,
     SINK,
@@ -22,6 +24,8 @@ from tests.support.connect_access import (
     secured_connect,
 )
 from tests.support.patience import eventually
+from tests.support.registry_access import Administrator
+from tests.support.secured import client_properties, write_properties
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -124,6 +128,25 @@ def test_rules_are_those_of_all_workers(world: SecuredConnect) -> None:
     refusal = world.alice.ask("POST", "/security/acls", [right("READ", "orders")])
     assert refusal.json() == {"error_code": 403, "message": "User:alice may not ALTER CONNECT connect"}
     eventually(lambda: len(rules_at(world.afar)), lambda count: count == 2)
+
+
+def test_caudal_acl_makes_rules(world: SecuredConnect, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(world)
+    world.admin.allow()
+    login = client_properties(world.certificates, *ADMIN, mechanism="SCRAM-SHA-512")
+    file = write_properties(world.folder / "admin.properties", {"bootstrap.servers": world.broker.address, **login})
+    monkeypatch.setenv("CAUDAL_CLIENT_CONFIG", str(file))
+    monkeypatch.setenv("CAUDAL_CONNECT", world.follower.url)
+    caudal = Caudal(monkeypatch)
+    assert world.alice.ask("GET", "/connectors/orders/status").status_code == 404
+    caudal("acl", "allow", "alice", "describe", "--connector", "ord", "--prefixed")
+    assert world.alice.get("/connectors/orders/status")["name"] == "orders"
+    eventually(lambda: caudal.json("acl", "list", "--connector", "orders"), bool)
+    caudal("acl", "deny", "alice", "describe", "--connector", "orders", "--yes")
+    assert world.alice.ask("GET", "/connectors/orders/status").status_code == 404
+    eventually(lambda: len(caudal.json("acl", "list", "--connector", "orders")), lambda count: count == 2)
+    caudal("acl", "remove", "alice", "--connector", "orders", "--yes")
+    assert world.alice.get("/connectors/orders/status")["name"] == "orders"
 
 
 def test_a_rule_that_makes_no_sense_is_refused(world: SecuredConnect) -> None:
@@ -351,3 +374,17 @@ def test_what_another_worker_says_cannot_be_forged(world: SecuredConnect) -> Non
         answer = httpx2.get(f"{world.leader.url}/connectors", headers=headers, timeout=30)
         assert answer.status_code == 403, answer.text
         assert answer.json()["error_code"] == 403
+
+
+def test_the_key_of_forwarded_requests_is_replaced_while_they_go_on(world: SecuredConnect) -> None:
+    prepare(world)
+    follower = Administrator(world.follower.url, ADMIN)
+    known = len(world.stored("session-key"))
+    follower.do("PUT", "/connectors/orders/resume")
+    eventually(lambda: len(world.stored("session-key")) > known, pause_s=0.5)
+    follower.do("PUT", "/connectors/orders/resume")
+    follower.close()
+    keys = [record["key"] for record in world.stored("session-key")]
+    assert len(set(keys)) == len(keys)
+    logs = world.leader.log_text() + world.follower.log_text()
+    assert [key for key in keys if key in logs] == []

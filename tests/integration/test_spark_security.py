@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AclOperation, ResourceType
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,9 +18,13 @@ from core_broker.client.errors import NotAllowed
 from core_broker.client.java_properties import to_librdkafka
 from core_broker.client.settings import ClientSettings
 from streams.spark.topics.source import register
+from tests.support.connect_access import ALICE, add_users, allow_alice
+from tests.support.patience import eventually
+from tests.support.secret_search import forms_of
 from tests.support.secured import ADMIN, ADMIN_PASSWORD, Certificates, SecuredBroker, client_properties
 from tests.support.spark_java import needs_java
 from tests.support.spark_session import small_session
+from tests.support.spark_worker import SparkWorker
 
 pytestmark = [
     needs_java,
@@ -163,3 +168,54 @@ def test_a_sink_whose_login_is_refused_says_so_before_it_begins(
     with pytest.raises(NotAllowed, match="its password is wrong") as raised:
         sink.check_logins()
     assert _WRONG not in f"{sink!r} {raised.value}"
+
+
+def test_a_sink_connector_logs_in_as_it_is_told_and_nothing_of_the_engine_shows_how(
+    broker: SecuredBroker, certificates: Certificates, tmp_path: Path, topic: str
+) -> None:
+    plain = f"127.0.0.1:{broker.plain_port}"
+    add_users(plain, [ALICE])
+    allow_alice(plain, ResourceType.TOPIC, topic, AclOperation.READ)
+    of_worker = to_librdkafka(client_properties(certificates).items())
+    of_alice = client_properties(certificates, *ALICE, "SCRAM-SHA-512")
+    (tmp_path / "events").mkdir()
+    settings = {f"client.{key}": text for key, text in of_worker.items()}
+    settings |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "events").as_uri()}
+    with SparkWorker(tmp_path / "worker", bootstrap=broker.address, settings=settings) as worker:
+        config = {
+            "connector.class": "SparkSink",
+            "topics": topic,
+            "table": "orders",
+            "trigger.interval.ms": "500",
+            "value.converter": "JsonConverter",
+            "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.name": f"{topic}-dead",
+            **{f"consumer.override.{key}": text for key, text in of_alice.items()},
+        }
+        worker.create("orders", config)
+        producer = Producer({"bootstrap.servers": plain})
+        producer.produce(topic, _ROW)
+        assert producer.flush(30) == 0
+        eventually(lambda: list(worker.table("orders").rglob("*.parquet")), timeout_s=_PATIENCE_S, pause_s=0.5)
+        # The two records of the topic that are no rows: the worker's own user has written them.
+        eventually(lambda: len(worker.json("GET", "/connectors/orders/dlq")["records"]), lambda count: count == 2)
+        engine = worker.engine()
+        assert engine is not None
+        shown = [str([*process.cmdline(), *process.environ().values()]).encode() for process in engine.children(True)]
+        shown += [
+            worker.ask("GET", f"/connectors/orders{path}").content for path in ("", "/config", "/tasks", "/status")
+        ]
+        files = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert any("events" in str(file) for file in files)
+    for secret in (ALICE[1], ADMIN_PASSWORD):
+        forms = forms_of(secret)
+        assert [str(file) for file, content in files.items() if any(form in content for form in forms)] == []
+        assert not any(form in one for one in shown for form in forms)
+
+
+_ROW: Final = msgspec.json.encode(
+    {
+        "schema": {"type": "struct", "fields": [{"field": "id", "type": "int32", "optional": False}]},
+        "payload": {"id": 1},
+    }
+)

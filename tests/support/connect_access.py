@@ -166,6 +166,17 @@ def add_users(bootstrap: str, users: Iterable[tuple[str, str]] = (ADMIN, ALICE, 
         future.result(30)
 
 
+def allow_alice(bootstrap: str, kind: ResourceType, name: str, *operations: AclOperation) -> None:
+    """Let alice do something to what begins with a name."""
+    rules = [
+        AclBinding(kind, name, ResourcePatternType.PREFIXED, "User:alice", "*", operation, AclPermissionType.ALLOW)
+        for operation in operations
+    ]
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    for future in client.create_acls(rules).values():
+        future.result(30)
+
+
 def login_settings(broker: SecuredBroker, certificates: Certificates) -> dict[str, str]:
     """Settings of a service whose callers are the users of a broker."""
     return {
@@ -210,13 +221,7 @@ class SecuredConnect:
 
     def allow_in_kafka(self, kind: ResourceType, name: str, *operations: AclOperation) -> None:
         """Let alice do something in the cluster."""
-        rules = [
-            AclBinding(kind, name, ResourcePatternType.PREFIXED, "User:alice", "*", operation, AclPermissionType.ALLOW)
-            for operation in operations
-        ]
-        client = AdminClient({"bootstrap.servers": f"127.0.0.1:{self.broker.plain_port}"})
-        for future in client.create_acls(rules).values():
-            future.result(30)
+        allow_alice(f"127.0.0.1:{self.broker.plain_port}", kind, name, *operations)
 
     def send(self, topic: str, value: bytes) -> None:
         """Write a record."""
@@ -226,6 +231,11 @@ class SecuredConnect:
 
     def stored_config(self, name: str) -> dict[str, str]:
         """The configuration of a connector in the config topic."""
+        found: dict[str, str] = self.stored(f"connector-{name}")[-1]["properties"]
+        return found
+
+    def stored(self, key: str) -> list[Any]:
+        """The values of a key in the config topic."""
         consumer = Consumer(
             {
                 "bootstrap.servers": f"127.0.0.1:{self.broker.plain_port}",
@@ -234,11 +244,11 @@ class SecuredConnect:
             }
         )
         consumer.assign([TopicPartition("connect-configs", 0, OFFSET_BEGINNING)])
-        found: dict[str, str] = {}
+        found = []
         while (message := consumer.poll(20)) is not None and message.error() is None:
             value = message.value()
-            if message.key() == f"connector-{name}".encode() and value is not None:
-                found = json.loads(value)["properties"]
+            if message.key() == key.encode() and value is not None:
+                found.append(json.loads(value))
         consumer.close()
         return found
 
@@ -258,6 +268,7 @@ def secured_connect(folder: Path, *, settings: Mapping[str, str] | None = None) 
         shutil.copy(certificates.ca_file, folder / "open" / "ca.pem")
         add_users(plain)
         reach = {
+            "inter.worker.key.ttl.ms": "1000",
             "connector.allowed.paths": str(folder / "open"),
             "connector.allowed.addresses": f"127.0.0.1:9,{broker.address},*.example.com,10.0.0.0/8",
         }
