@@ -6,11 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import uvloop
 from fastapi import APIRouter
 
 from core_broker.client.errors import ClientError
+from core_broker.client.oauth import is_this_machine
 from core_broker.client.reachability import Reachability
 from core_broker.service import lifecycle
 from core_broker.service.metrics import Family
@@ -122,6 +124,7 @@ async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     metrics = ProxyMetrics()
     admin_settings = settings.kafka(settings.admin_properties)
     reachability = Reachability(admin_settings)
+    _warn_of_plain_registry(settings)
     codecs = Codecs(settings.registry())
     stack.callback(codecs.close)
     readers = await stack.enter_async_context(ReaderPool(settings))
@@ -158,6 +161,12 @@ async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     )
     _add_gauges(parts, shared)
     return parts
+
+
+def _warn_of_plain_registry(settings: ProxySettings) -> None:
+    for url in settings.registry().urls if settings.schema_registry_as_caller else ():
+        if url.startswith("http:") and not is_this_machine(urlsplit(url).hostname):
+            log.warning("passwords and tokens of callers cross the network readable", extra={"registry": url})
 
 
 def _add_gauges(parts: Parts, shared: Shared) -> None:

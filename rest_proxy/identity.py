@@ -158,7 +158,7 @@ class CallerIdentity(Identity):
                 check_handshake(self.kafka())
             except NotAllowed as error:
                 log.info("the cluster refuses a caller", extra={"caller": self.owner, "reason": str(error)})
-                self._refused_at = self._clock.monotonic()
+                self._accepted_at, self._refused_at = float("-inf"), self._clock.monotonic()
                 raise _refusal(_REFUSED) from None
             except Unreachable:
                 return  # what follows says so

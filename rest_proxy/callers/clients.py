@@ -25,6 +25,8 @@ from rest_proxy.produce.v2.sender import V2RecordSender
 from rest_proxy.produce.v3.sender import V3RecordSender
 from rest_proxy.settings import ProxySettings
 
+_WATCHED_SECONDS: Final = 1.0
+"""How long a login counts while a call to the cluster waits: the library does not say that it was refused."""
 _LAZY: Final = ("producers", "cluster", "readers")
 
 
@@ -67,7 +69,11 @@ class Clients:
     def cluster(self) -> KafkaCluster:
         """The cluster, for its administration."""
         shared, identity = self._shared, self.identity
-        watch = fail_if_unreachable(shared.reachability)
+        is_unreachable = fail_if_unreachable(shared.reachability)
+
+        def watch() -> None:
+            is_unreachable()
+            identity.check(fresh_seconds=_WATCHED_SECONDS)
 
         def make_admin() -> Admin:
             return Admin(identity.kafka(shared.settings.admin_properties), watch=watch)

@@ -1,6 +1,7 @@
 """A producer for an event loop that reports the outcome of each record. Idempotent unless configured otherwise."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -11,6 +12,8 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from core_broker.client.errors import ClientError, Fatal, NotAllowed, Retriable, from_kafka, from_queueing, map_errors
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
+
+log = logging.getLogger(__name__)
 
 Outcome = Delivery | ClientError
 """Where a record was written, or why it was not."""
@@ -187,7 +190,8 @@ class AsyncProducer:
 
     def _note_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._AUTHENTICATION:
-            self.refusal = NotAllowed(error.str(), code=error.code())
+            log.info("the cluster refuses a producer", extra={"reason": error.str()})
+            self.refusal = NotAllowed("The Kafka cluster does not accept this login", code=error.code())
             self._went_down.set()
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.is_down = True

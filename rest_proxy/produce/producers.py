@@ -232,8 +232,9 @@ class Producers:
     def _map_error(self, outcome: Delivery | ClientError, producer: AsyncProducer) -> Delivery | ProxyError:
         if isinstance(outcome, Delivery):
             return outcome
-        if isinstance(outcome, Fatal | Unreachable) and producer.refusal is not None:
-            outcome = producer.refusal
+        is_refused = producer.refusal is not None and (isinstance(outcome, Fatal) or bool(self._identity.owner))
+        if is_refused and isinstance(outcome, Fatal | Unreachable):
+            outcome = producer.refusal or outcome
         if isinstance(outcome, Fatal):
             return unavailable(
                 f"The producer failed and is replaced; whether the record was written is not known: {outcome}"
