@@ -2,9 +2,11 @@
 
 import http.client
 import json
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +233,24 @@ def test_the_broker_sees_the_callers_and_not_the_proxy(world: AccessWorld, bob: 
     assert "User:proxy" not in refused()
 
 
+def test_curl_is_the_user_that_it_logs_in_as(world: AccessWorld) -> None:
+    def curl(user: str, path: str, *options: str) -> int:
+        command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "60", "--config", "-", *options]
+        done = subprocess.run(
+            [*command, world.proxy.url + path],
+            input=f'user = "{user}:{user} secret"',
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=True,
+        )
+        return int(done.stdout)
+
+    record = ("-H", "content-type: application/vnd.kafka.json.v2+json", "-d", '{"records": [{"value": 1}]}')
+    assert [curl(user, "/topics/bills", *record) for user in ("alice", "bob")] == [200, 403]
+    assert [curl(user, "/topics/bills") for user in ("alice", "bob", "nobody")] == [200, 403, 401]
+
+
 # -- consumer instances -----------------------------------------------------------------------------------------------
 
 
@@ -341,6 +361,26 @@ def test_streams_of_a_deleted_user_end_with_a_message(world: AccessWorld) -> Non
     assert dave.produce("shared").status_code == 401
 
 
+def test_clients_that_have_to_log_in_again_notice_a_deleted_user_themselves(world: AccessWorld, tmp_path: Path) -> None:
+    settings = {"authentication.cache.ttl.ms": "3600000"}
+    world.users.add("fay", "fay secret")
+    world.users.allow("fay", "shared", "ALL")
+    process = SecuredProxy(
+        tmp_path, world.broker, registry="http://127.0.0.1:1", listener="SESSIONS", settings=settings
+    )
+    with process as proxy, closing(AccessWorld(world.broker, proxy)) as own:
+        fay = own.user("fay")
+        assert fay.produce("shared").status_code == 200
+        world.users.remove("fay")
+        for ask in (
+            lambda: fay.produce("shared"),
+            lambda: fay.ask("GET", "/topics"),
+            lambda: fay.ask("GET", "/topics/shared/partitions/0/records?offset=0"),
+        ):
+            refused = eventually(ask, lambda answer: answer.is_error)
+            assert (refused.status_code, refused.json()["error_code"]) == (401, 40101)
+
+
 def test_a_stream_ends_when_the_right_to_read_is_taken_back(world: AccessWorld) -> None:
     world.users.add("eve", "eve secret")
     world.users.allow("eve", "shared", "READ")
@@ -418,7 +458,7 @@ def test_a_certificate_opens_what_is_not_the_cluster_s(world: AccessWorld) -> No
 
 
 def test_the_registry_sees_the_caller_if_it_shall(world: AccessWorld, tmp_path: Path) -> None:
-    login = {
+    users = {
         "authentication.method": "BASIC,BEARER",
         "authentication.kafka.bootstrap.servers": world.broker.addresses["LOGIN"],
         "authentication.kafka.security.protocol": "SASL_SSL",
@@ -429,28 +469,28 @@ def test_the_registry_sees_the_caller_if_it_shall(world: AccessWorld, tmp_path: 
     }
     as_caller = {"schema.registry.as.caller": "true"}
     as_proxy = {"schema.registry.basic.auth.user.info": "admin:admin secret"}
-    with RegistryProcess(tmp_path / "registry", settings=login) as registry:
+    with RegistryProcess(tmp_path / "registry", settings=users) as registry:
         with proxy_client(registry.url, basic("admin", "admin secret")) as admin:
             assert admin.post("/security/acls", json=[rule("ALL", "shared-value")]).status_code == 201
         for settings, bobs_status in ((as_caller, 403), (as_proxy, 200)):
             folder = tmp_path / str(bobs_status)
             with SecuredProxy(folder, world.broker, registry=registry.url, settings=settings) as proxy:
-                own = AccessWorld(world.broker, proxy)
-                for caller in (own.user("alice"), own.with_token(token_of("alice"))):
-                    assert avro(caller).status_code == 200
-                for caller in (own.user("bob"), own.with_token(token_of("bob"))):
-                    assert avro(caller).status_code == bobs_status
+                for login in (basic("alice", "alice secret"), f"Bearer {token_of('alice')}"):
+                    assert avro(proxy.url, login).status_code == 200
+                for login in (basic("bob", "bob secret"), f"Bearer {token_of('bob')}"):
+                    assert avro(proxy.url, login).status_code == bobs_status
+                with proxy_client(proxy.url, basic("bob", "bob secret")) as bob:
                     path = "/topics/shared/partitions/0/records?offset=0"
-                    read = caller.http.get(path, headers={"accept": "application/vnd.kafka.avro.v2+json"})
-                    assert read.status_code == 200
-                    assert ("from alice" in read.text) is (bobs_status == 200)
-                own.close()
+                    read = bob.get(path, headers={"accept": "application/vnd.kafka.avro.v2+json"})
+                assert read.status_code == 200
+                assert ("from alice" in read.text) is (bobs_status == 200)
 
 
-def avro(caller: Caller) -> httpx2.Response:
+def avro(url: str, login: str) -> httpx2.Response:
     """Write a record in Avro."""
     body = {"value_schema": '"string"', "records": [{"value": "from alice"}]}
-    return caller.ask("POST", "/topics/shared", body, media_type="application/vnd.kafka.avro.v2+json")
+    with proxy_client(url, login) as client:
+        return client.post("/topics/shared", json=body, headers={"content-type": "application/vnd.kafka.avro.v2+json"})
 
 
 # -- limits -----------------------------------------------------------------------------------------------------------
@@ -458,8 +498,9 @@ def avro(caller: Caller) -> httpx2.Response:
 
 def test_clients_of_few_callers_are_kept_and_only_for_a_while(world: AccessWorld, tmp_path: Path) -> None:
     settings = {"caller.clients.max": "2", "caller.clients.idle.timeout.ms": "1000"}
-    with SecuredProxy(tmp_path, world.broker, registry="http://127.0.0.1:1", settings=settings) as proxy:
-        small = AccessWorld(world.broker, proxy)
+    process = SecuredProxy(tmp_path, world.broker, registry="http://127.0.0.1:1", settings=settings)
+    with process as proxy, ExitStack() as stack:
+        small = stack.enter_context(closing(AccessWorld(world.broker, proxy)))
         small.cluster_id = world.cluster_id
         alice, bob, admin = small.user("alice"), small.user("bob"), small.user("admin")
         with alice.http.stream("GET", "/topics/shared/records"):
@@ -473,7 +514,6 @@ def test_clients_of_few_callers_are_kept_and_only_for_a_while(world: AccessWorld
             assert small.gauge("callers") == 2
         assert eventually(lambda: small.gauge("callers"), lambda count: count == 0) == 0
         assert alice.produce("shared").status_code == 200
-        small.close()
 
 
 def test_no_secret_is_in_the_log_of_the_proxy(world: AccessWorld) -> None:

@@ -46,12 +46,18 @@ class SecuredProxy(ProxyProcess):
     """With http for passwords and tokens, and https for certificates."""
 
     def __init__(
-        self, directory: Path, broker: EveryLogin, *, registry: str, settings: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        broker: EveryLogin,
+        *,
+        registry: str,
+        listener: str = "LOGIN",
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.authority = AuthorityFolder(directory / "authority")
         super().__init__(
             directory,
-            bootstrap=broker.addresses["LOGIN"],
+            bootstrap=broker.addresses[listener],
             registry=registry,
             settings={
                 "client.security.protocol": "SASL_SSL",
