@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-import resource
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,7 +85,7 @@ def run(settings: BrokerSettings) -> int:
 async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncIterator[Mapping[str, str]]:
     """A running broker for as long as the block lasts; yields its endpoints."""
     clock = clock or SystemClock()
-    _allow_many_files()
+    lifecycle.allow_many_files()
     async with AsyncExitStack() as stack:
         metrics = BrokerMetrics()
         links, server = Links.of(settings), Server(settings, metrics)
@@ -493,11 +492,3 @@ async def _running(*workers: Coroutine[None, None, None]) -> AsyncIterator[None]
         finally:
             for task in tasks:
                 task.cancel()
-
-
-def _allow_many_files() -> None:
-    """Raise the soft limit of open files to the hard limit: connections and segments need many."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

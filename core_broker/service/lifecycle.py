@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -87,6 +88,14 @@ async def unwrap_single_error() -> AsyncIterator[None]:
             raise
         (error,) = group.exceptions
         raise error from error.__cause__
+
+
+def allow_many_files() -> None:
+    """Raise the soft limit of open files to the hard limit, for services that need many connections or segments."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def announce(name: str, endpoints: Mapping[str, str], *, stream: TextIO | None = None) -> None:

@@ -1,13 +1,14 @@
 import asyncio
 import io
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
 
-from core_broker.service.lifecycle import announce, beside, ready_line, serve
+from core_broker.service.lifecycle import allow_many_files, announce, beside, ready_line, serve
 
 
 def test_ready_line_names_the_service_and_its_endpoints() -> None:
@@ -18,6 +19,16 @@ def test_ready_line_names_the_service_and_its_endpoints() -> None:
     assert stream.getvalue() == (
         "caudal broker ready: listeners=PLAINTEXT://localhost:9092 metrics=http://localhost:9404/metrics\n"
     )
+
+
+def test_as_many_files_may_be_open_as_the_machine_allows() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+    try:
+        allow_many_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["term", "int"])
