@@ -25,6 +25,7 @@ from core_broker.service.web.server import endpoints, serving
 from core_broker.web_access.documented import add_access
 from core_broker.web_access.login import Login, login_of
 from core_broker.web_access.middleware import with_login
+from core_broker.web_access.settings import CERTIFICATE
 from rest_proxy.callers.clients import Clients, Shared
 from rest_proxy.callers.pool import ClientPool
 from rest_proxy.consume.instances.instances import Instances
@@ -75,6 +76,7 @@ def run(settings: ProxySettings) -> int:
 @asynccontextmanager
 async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
     """Run a proxy while the block runs; yields its endpoints."""
+    lifecycle.allow_many_files()  # each caller has connections of its own
     async with AsyncExitStack() as stack:
         parts = await _start(settings, stack)
         login = await stack.enter_async_context(login_of(settings).running())
@@ -124,7 +126,7 @@ async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     metrics = ProxyMetrics()
     admin_settings = settings.kafka(settings.admin_properties)
     reachability = Reachability(admin_settings)
-    _warn_of_plain_registry(settings)
+    _warn(settings)
     codecs = Codecs(settings.registry())
     stack.callback(codecs.close)
     readers = await stack.enter_async_context(ReaderPool(settings))
@@ -163,7 +165,10 @@ async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     return parts
 
 
-def _warn_of_plain_registry(settings: ProxySettings) -> None:
+def _warn(settings: ProxySettings) -> None:
+    """Say what an operator should know about the logins of callers."""
+    if CERTIFICATE in settings.methods:
+        log.warning("callers with nothing but a certificate cannot use the cluster: it cannot be passed on")
     for url in settings.registry().urls if settings.schema_registry_as_caller else ():
         if url.startswith("http:") and not is_this_machine(urlsplit(url).hostname):
             log.warning("passwords and tokens of callers cross the network readable", extra={"registry": url})

@@ -95,7 +95,8 @@ class ProxySettings(AccessSettings):
 
     caller_clients_max: int = setting(INT, default=100, check=between(1, 100_000))
     """Where callers log in (authentication.method): for how many of them Kafka clients are kept at once. Those that
-    were not used for the longest time make room for others; 429 while all of them are in use."""
+    were not used for the longest time make room for others; 429 while all of them are in use. A caller that writes and
+    administers costs about 7 threads, 12 open files and 1 MiB with one broker, and connections to each further one."""
     caller_clients_idle_timeout_ms: int = setting(INT, default=300_000, check=at_least(100))
     """How long Kafka clients of a caller are kept without requests."""
 
