@@ -1,11 +1,11 @@
 """Lets only callers in that have logged in: the outermost layer of an HTTP service."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from fastapi import Response
 
-from core_broker.service.web.asgi import Application, Receive, Scope, Send
+from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.errors import envelope
 from core_broker.web_access.callers import BearerCredentials, set_caller
@@ -13,6 +13,7 @@ from core_broker.web_access.errors import AccessError, Forbidden, Refused
 from core_broker.web_access.login import Login
 from core_broker.web_access.settings import BASIC, BEARER
 
+_UNAUTHENTICATED: Final = 401
 _HARMLESS: Final = ("GET", "HEAD", "OPTIONS")
 _OWN_PAGES: Final = (b"same-origin", b"none")
 
@@ -28,6 +29,8 @@ def with_login(
     if not login.is_required:
         return app
 
+    challenges = [(b"www-authenticate", text.encode()) for text in _challenges(login)]
+
     async def log_in(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["raw_path"] in login.skip_paths:
             await app(scope, receive, send)
@@ -40,7 +43,7 @@ def with_login(
             response = _refusal(error, login)
         else:
             set_caller(scope, caller)
-            await app(scope, receive, send)
+            await app(scope, receive, _with_challenges(send, challenges))
             return
         if counts is not None:
             counts.add(scope["method"], "other", str(response.status_code))
@@ -71,15 +74,26 @@ def _is_of_foreign_page(scope: Scope, origins: Collection[str]) -> bool:
 def _refusal(error: AccessError, login: Login) -> Response:
     response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
     if isinstance(error, Refused):
-        for challenge in _challenges(login, error):
+        for challenge in _challenges(login, error.token_error):
             response.headers.append("www-authenticate", challenge)
     return response
 
 
-def _challenges(login: Login, refused: Refused) -> Iterator[str]:
+def _with_challenges(send: Send, challenges: Sequence[tuple[bytes, bytes]]) -> Send:
+    """Let a 401 of the app itself say how to log in, too: another server may have refused what we accepted."""
+
+    async def sending(message: Message) -> None:
+        if message.get("status") == _UNAUTHENTICATED and message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *challenges]}
+        await send(message)
+
+    return sending
+
+
+def _challenges(login: Login, token_error: str | None = None) -> Iterator[str]:
     """What a caller may log in with (RFC 6750, RFC 7617). TLS asks for certificates; there is no challenge for them."""
     realm = f'realm="{login.realm}"'
     if BASIC in login.methods:
         yield f'Basic {realm}, charset="UTF-8"'
     if BEARER in login.methods:
-        yield f'Bearer {realm}, error="{refused.token_error}"' if refused.token_error else f"Bearer {realm}"
+        yield f'Bearer {realm}, error="{token_error}"' if token_error else f"Bearer {realm}"

@@ -146,3 +146,12 @@ async def test_what_is_no_request_is_passed_on() -> None:
     app = App()
     await protected(app, KnownUsers())({"type": "lifespan"}, no_body, Received().send)
     assert app.callers == ["lifespan"]
+
+
+async def test_a_refusal_of_the_app_itself_says_how_to_log_in_too() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await envelope(401, 40101, "The cluster does not know you")(scope, receive, send)
+
+    refused = await answer(protected(app, KnownUsers(), authentication_realm="Shop"), basic("alice", "secret"))
+    assert refused.status == 401
+    assert refused.headers("www-authenticate") == ['Basic realm="Shop", charset="UTF-8"', 'Bearer realm="Shop"']
