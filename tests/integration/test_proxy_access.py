@@ -497,7 +497,11 @@ def avro(url: str, login: str) -> httpx2.Response:
 
 
 def test_clients_of_few_callers_are_kept_and_only_for_a_while(world: AccessWorld, tmp_path: Path) -> None:
-    settings = {"caller.clients.max": "2", "caller.clients.idle.timeout.ms": "1000"}
+    settings = {
+        "caller.clients.max": "2",
+        "caller.clients.idle.timeout.ms": "1000",
+        "caller.consumer.instances.max": "1",
+    }
     process = SecuredProxy(tmp_path, world.broker, registry="http://127.0.0.1:1", settings=settings)
     with process as proxy, ExitStack() as stack:
         small = stack.enter_context(closing(AccessWorld(world.broker, proxy)))
@@ -514,6 +518,11 @@ def test_clients_of_few_callers_are_kept_and_only_for_a_while(world: AccessWorld
             assert small.gauge("callers") == 2
         assert eventually(lambda: small.gauge("callers"), lambda count: count == 0) == 0
         assert alice.produce("shared").status_code == 200
+        for caller in (alice, bob):
+            assert caller.open_instance("readers-7", "one").status_code == 200
+            refused = caller.open_instance("readers-7", "two")
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            assert "caller.consumer.instances.max" in refused.json()["message"]
 
 
 def test_no_secret_is_in_the_log_of_the_proxy(world: AccessWorld) -> None:
