@@ -287,6 +287,14 @@ def test_groups_and_topics_are_refused_to_those_who_may_not_read_them(alice: Cal
         assert caller.ask("DELETE", f"/consumers/{group}/instances/one").status_code == 204
 
 
+def test_a_refusal_between_two_requests_is_told_by_the_next_poll(bob: Caller) -> None:
+    bob.open_instance("readers-8", "one", ["bills"])
+    time.sleep(3)  # the proxy takes part in the group meanwhile, and learns that the topic is not for bob
+    refused = eventually(lambda: bob.poll("readers-8", "one", timeout_ms=10), lambda answer: answer.is_error)
+    assert (refused.status_code, refused.json()["error_code"]) == (403, 40301)
+    assert bob.ask("DELETE", "/consumers/readers-8/instances/one").status_code == 204
+
+
 # -- passwords change, users go ---------------------------------------------------------------------------------------
 
 

@@ -76,6 +76,8 @@ class ActiveInstance:
         self.touched_at = self.used_at
         """When its file was last touched, to record that it is used."""
         self.is_closed = False
+        self.refusal: ProxyError | None = None
+        """What the cluster refused between requests: the library says it once, and the next poll has to tell it."""
         self._requests = 0
 
     @property
@@ -122,13 +124,19 @@ class ActiveInstance:
                 await self._threads.run(partial(self.instance.connect_by, connect))
             except ClientError as error:
                 raise self._threads.map_error(error) from error
-            self.identity = identity
+            self.identity, self.refusal = identity, None
 
     async def suspend(self) -> None:
         """Close the consumer, until the next request."""
         async with self.using:
             if not self.is_closed:
                 await self._threads.run(self.instance.suspend)
+
+    def raise_refusal(self) -> None:
+        """Raise what was refused since the last request, if anything was."""
+        refusal, self.refusal = self.refusal, None
+        if refusal is not None:
+            raise refusal
 
     async def close(self, *, arrived_at: float | None = None) -> None:
         """Leave the group. `arrived_at` is when the client asked for that: then what it has received is committed."""

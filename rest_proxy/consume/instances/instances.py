@@ -34,6 +34,7 @@ _KEEP_ALIVE_SECONDS, _IDLE_SECONDS, _SWEEP_SECONDS = 1.0, 5.0, 60.0
 _LEAVING_SECONDS = 2.5
 """How long before its token expires a consumer leaves its group: afterwards it could not, and others would wait."""
 _EXPIRED_MAX = 1000
+_REFUSALS = (401, 403)
 _DAY_MS = 86_400_000
 _PROPERTIES: Configuration = {
     # An idle instance should cost little memory, and an active one should be served promptly.
@@ -226,6 +227,8 @@ class Instances:
             try:
                 await active.call(partial(Instance.keep_alive, is_idle=now - active.used_at > _IDLE_SECONDS))
             except ProxyError as error:
+                if error.status in _REFUSALS:
+                    active.refusal = error
                 log.debug(
                     "idle consumer instance could not be kept alive",
                     extra={"group": active.instance.group, "reason": error.message},

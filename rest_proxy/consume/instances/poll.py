@@ -79,6 +79,7 @@ class Poll:
                     return page
 
     async def _fetch(self, deadline: float) -> None:
+        self._active.raise_refusal()
         wait = 0.0
         if not self._active.instance.has_fetched(self._enough):
             await self._threads.check_cluster()
