@@ -202,8 +202,8 @@ class Supervisor:
     async def _run_once(self, service: SupervisedService) -> tuple[Exit | NotReady, float]:
         """Start a process and wait until it ends; returns how it ended, and how long it was ready."""
         name, began, security = service.name, self._clock.monotonic(), self._plan.security
-        tls = security.launcher_tls() if security else None
         try:
+            tls = security.launcher_tls() if security else None
             process = await ServiceProcess.start(
                 kind_of(name).name,
                 self._plan.settings_of(name),
@@ -212,6 +212,8 @@ class Supervisor:
             )
         except NotReady as error:
             return error, 0.0
+        except OSError as error:  # a file that somebody has removed must not end the other services
+            return NotReady(f"could not be started: the certificate of the launcher cannot be used: {error}"), 0.0
         service.process = process
         log.info("service started", extra={"service": name, "pid": process.pid})
         service.log.note(f"{name} started  pid={process.pid}", now_ms=self._clock.now_ms())

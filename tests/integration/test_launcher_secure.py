@@ -268,6 +268,22 @@ def test_renewed_certificates_are_shown_without_a_restart(platform: PlatformProc
     assert tool(platform, "topic", "list").returncode == 0
 
 
+def test_a_service_that_dies_waits_for_a_certificate_that_is_missing(platform: PlatformProcess) -> None:
+    file = folder_of(platform).certificate("launcher")
+    moved = file.rename(file.with_suffix(".moved"))
+    before = platform.service("rest-proxy")
+    assert before.pid is not None
+    try:
+        psutil.Process(before.pid).kill()
+        eventually(
+            lambda: "certificate of the launcher cannot be used" in platform.log("rest-proxy"), timeout_s=PATIENCE_S
+        )
+        assert platform.service("registry").state == "ready"
+    finally:
+        moved.rename(file)
+    platform.wait_until_restarted("rest-proxy", before=before)
+
+
 # --- secrets ---
 
 
