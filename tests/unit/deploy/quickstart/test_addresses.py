@@ -1,5 +1,6 @@
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,29 @@ def test_usual_addresses_are_left_out_of_commands(part: Part, here: Path) -> Non
 )
 def test_other_addresses_are_options(part: Part, option: str, here: Path) -> None:
     assert _addresses(here / "elsewhere", usual=False).caudal("words", part).endswith(f"caudal words {option}")
+
+
+def _secured(data: Path) -> PlatformAddresses:
+    return replace(_addresses(data, usual=False), client_config=data / "security" / "admin.properties")
+
+
+@pytest.mark.parametrize("part", ["cluster", "registry", "connect"])
+def test_commands_for_a_secured_platform_name_the_client_file_unless_it_is_found(part: Part, here: Path) -> None:
+    option = " --client-config elsewhere/security/admin.properties"
+    assert _secured(here / "elsewhere").caudal("words", part).endswith(option)
+    assert option not in _secured(here / "elsewhere").caudal("words", "platform")
+    assert "--client-config" not in _secured(here / "caudal-platform").caudal("words", part)
+
+
+def test_curl_and_converters_log_in_at_a_secured_platform_by_files(here: Path) -> None:
+    addresses = _secured(here / "elsewhere")
+    assert addresses.curl == "curl --config elsewhere/security/admin.curl"
+    assert set(addresses.registry_login.values()) == {
+        str(here / "elsewhere/security/ca.crt"),
+        str(here / "elsewhere/security/certificates/connect.pem"),
+    }
+    assert _addresses(here).curl == "curl"
+    assert _addresses(here).registry_login == {}
 
 
 def test_paths_below_this_folder_are_shown_without_it(here: Path) -> None:
