@@ -205,6 +205,18 @@ def test_services_have_the_rights_of_their_work_and_no_more(platform: PlatformPr
         assert registry.put(f"{platform.url('registry')}/mode", json={"mode": "READONLY"}).status_code == 403
 
 
+def test_connectors_cannot_read_the_secrets_of_the_platform(platform: PlatformProcess) -> None:
+    folder = folder_of(platform)
+    files = (str(folder.password_file("admin")), f"${{file:{folder.librdkafka_config}:sasl.password}}")
+    for file in files:
+        config = {"connector.class": "FileStreamSource", "file": file, "topic": "stolen"}
+        with as_admin(platform) as admin:
+            answer = admin.put(f"{platform.url('connect')}/connectors/thief/config", json=config)
+        assert answer.status_code == 400, answer.text
+        assert "allowed.paths" in answer.text
+        assert folder.password("admin") not in answer.text
+
+
 def test_a_new_user_may_do_what_rules_say_at_every_door(platform: PlatformProcess, tmp_path: Path, name: str) -> None:
     password = tmp_path / "password"
     password.write_text("a-password-of-shop")
