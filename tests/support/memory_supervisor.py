@@ -28,9 +28,19 @@ from connect.runtime.redrive.pages import (
     Selection,
 )
 from connect.settings import ConnectSettings
+from core_broker.web_access.rules import Rule
 
 WORKER = "memory:8083"
 _SHOWN = {Target.STARTED: State.RUNNING, Target.PAUSED: State.PAUSED, Target.STOPPED: State.STOPPED}
+
+
+class _Configs(dict[str, dict[str, str]]):
+    """The configurations, and access rules, of which there are none."""
+
+    rules_version = 0
+
+    def rules(self) -> list[Rule]:
+        return []
 
 
 class MemorySupervisor:
@@ -38,7 +48,7 @@ class MemorySupervisor:
 
     def __init__(self, settings: ConnectSettings, plugins: Plugins, providers: ConfigProviders) -> None:
         self._settings, self._plugins, self._providers = settings, plugins, providers
-        self.configs: dict[str, dict[str, str]] = {}
+        self.configs = _Configs()
         self.targets: dict[str, Target] = {}
         self.without_status: set[str] = set()
         self.noted: dict[str, list[dict[str, Any]]] = {}
