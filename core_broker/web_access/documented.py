@@ -14,6 +14,11 @@ _SCHEMES = {
     BEARER: ("bearer", {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
     CERTIFICATE: ("certificate", {"type": "mutualTLS"}),
 }
+_REFUSALS = {
+    "401": "The request has no login, or a wrong one.",
+    "403": "The caller may not do that.",
+    "429": "Too many failed logins.",
+}
 
 
 def add_access(app: FastAPI, settings: AccessSettings, *, forbidden_code: int = FORBIDDEN) -> None:
@@ -38,6 +43,9 @@ def _with_schemes(
 ) -> Callable[[], dict[str, Any]]:
     def openapi() -> dict[str, Any]:
         document = original()
+        for operation in (found for methods in document["paths"].values() for found in methods.values()):
+            for status, description in _REFUSALS.items():
+                operation["responses"].setdefault(status, {"description": description})
         for operation in (found for path in open_paths for found in document["paths"].get(path, {}).values()):
             operation["security"] = []
         document.setdefault("components", {})["securitySchemes"] = schemes

@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Collection, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from fastapi.routing import APIRoute
@@ -28,6 +28,9 @@ from core_broker.web_access.rules import (
 )
 
 _RULES_MAX: Final = 1000
+_REFUSED: Final[dict[int | str, dict[str, Any]]] = {
+    403: {"description": "The caller may not change access rules, or they are not enforced."}
+}
 _NAME_LENGTH_MAX: Final = 1024
 _Name = Annotated[str, Field(max_length=_NAME_LENGTH_MAX)]
 
@@ -106,7 +109,7 @@ def router(
         rules.require(caller, Operation.DESCRIBE, whole, WHOLE[whole], api="DescribeAcls")
         return [_body(rule) for rule in _select(store.read(), [wanted])]
 
-    @routes.post("/security/acls", operation_id="createAcls", status_code=201)
+    @routes.post("/security/acls", operation_id="createAcls", status_code=201, responses=_REFUSED)
     def create_rules(
         caller: CallerDependency, bodies: Annotated[list[RuleBody], Field(max_length=_RULES_MAX)]
     ) -> Response:
@@ -117,7 +120,7 @@ def router(
         note(caller, "CreateAcls", added)
         return Response(status_code=201)
 
-    @routes.delete("/security/acls", operation_id="deleteAcls", response_model=list[RuleBody])
+    @routes.delete("/security/acls", operation_id="deleteAcls", response_model=list[RuleBody], responses=_REFUSED)
     def delete_rules(
         caller: CallerDependency, bodies: Annotated[list[FilterBody], Field(max_length=_RULES_MAX)]
     ) -> list[RuleBody]:

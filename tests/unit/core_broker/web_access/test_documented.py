@@ -31,6 +31,7 @@ def test_the_document_names_the_methods() -> None:
         "certificate": "mutualTLS",
     }
     assert document["security"] == [{"basic": []}, {"bearer": []}, {"certificate": []}]
+    assert {"401", "403", "429"} <= document["paths"]["/things"]["get"]["responses"].keys()
 
 
 def test_paths_without_login_are_marked() -> None:
