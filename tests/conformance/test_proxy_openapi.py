@@ -275,7 +275,7 @@ def test_made_up_requests_are_answered_as_the_document_says(tmp_path: Path) -> N
             "SCHEMATHESIS_HOOKS": "tests.support.proxy_fuzz_hooks",
             "PROXY_KNOWN": json.dumps(proxy.known()),
         }
-        command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{proxy.process.url}/openapi.json"]
+        command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{proxy.http.base_url}/openapi.json"]
         options = {
             "checks": _CHECKS,
             "phases": "coverage,fuzzing,stateful",

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import socket
-import ssl
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -16,11 +14,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from cryptography import x509
 
 from deploy.stack import BY_NAME
 from tests.support.admin import eventually
-from tests.support.platform import PATIENCE_S, PlatformProcess, caudal, run_caudal
+from tests.support.platform import PATIENCE_S, PlatformProcess, run_caudal
 from tests.support.secret_search import forms_of
 from tests.support.secure_platform import (
     answers_without_a_name,
@@ -30,8 +27,9 @@ from tests.support.secure_platform import (
     http_client,
     kafka_client,
     open_ports,
+    shown_certificate,
+    tool,
 )
-from tests.support.service import service_environment
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -45,18 +43,6 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProce
     """A whole platform, for tests that leave it as they found it."""
     with PlatformProcess(tmp_path_factory.mktemp("secure") / "platform", "--secure") as running:
         yield running
-
-
-def tool(platform: PlatformProcess, *words: str) -> "subprocess.CompletedProcess[str]":
-    """A tool of ours that is told nothing but the folder of the platform."""
-    return subprocess.run(
-        caudal(*words),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-        env={**service_environment(), "CAUDAL_DATA": str(platform.data)},
-    )
 
 
 def create_topic(client: dict[str, Any], topic: str) -> None:
@@ -247,18 +233,6 @@ def test_a_certificate_is_a_user_as_a_password_is(platform: PlatformProcess, nam
 
 
 # --- renewal ---
-
-
-def shown_certificate(platform: PlatformProcess, port: int) -> str:
-    context = ssl.create_default_context(cafile=str(folder_of(platform).authority_file))
-    context.load_cert_chain(folder_of(platform).certificate("admin"))
-    with (
-        socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain,
-        context.wrap_socket(plain, server_hostname="localhost") as encrypted,
-    ):
-        der = encrypted.getpeercert(binary_form=True)
-    assert der is not None
-    return f"{x509.load_der_x509_certificate(der).serial_number:x}"
 
 
 def test_renewed_certificates_are_shown_without_a_restart(platform: PlatformProcess) -> None:

@@ -86,17 +86,15 @@ RULE = {
 @pytest.fixture(scope="module")
 def operations(world: AccessWorld) -> list[Operation]:
     """Every route, asked for things that are there, and that belong to the administrator."""
-    furnished = FurnishedProxy(world.proxy, world.user("admin").http.headers)
+    furnished = FurnishedProxy(world.user("admin").http)
     furnished.furnish()
     queries = {**READ, "deleteKafkaAcls": RULE}
-    found = operations_of(
+    return operations_of(
         furnished.document(),
         furnished.known(),
         bodies={"createConsumerInstanceV2": {"name": "another"}},
         queries=queries,
     )
-    furnished.http.close()
-    return found
 
 
 def is_empty(answer: httpx2.Response) -> bool:

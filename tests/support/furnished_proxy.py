@@ -1,6 +1,6 @@
 """A proxy with a broker and a registry of its own, and with everything that the examples of its document speak of."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -21,10 +21,9 @@ INSTANCE: Final = "reader-1"
 class FurnishedProxy:
     """A running proxy whose cluster has topics, records, a consumer group and a consumer instance."""
 
-    def __init__(self, process: ProxyProcess, headers: Mapping[str, str] | None = None) -> None:
-        """`headers` are those of every request, such as a login."""
-        self.process = process
-        self.http = httpx2.Client(base_url=process.url, headers=headers, timeout=30)
+    def __init__(self, http: httpx2.Client) -> None:
+        """`http` is a client of the proxy, with a login where one is needed."""
+        self.http = http
         self.cluster_id: str = self.http.get("/v3/clusters").json()["data"][0]["cluster_id"]
 
     def furnish(self) -> None:
@@ -87,11 +86,9 @@ def furnished_proxy(directory: Path) -> Iterator[FurnishedProxy]:
             directory / "proxy", bootstrap=broker.bootstrap, registry=registry.url, settings=impatient
         ) as process,
     ):
-        proxy = FurnishedProxy(process)
-        try:
+        with httpx2.Client(base_url=process.url, timeout=30) as http:
+            proxy = FurnishedProxy(http)
             proxy.furnish()
             yield proxy
-            assert process.is_running
-            assert "Traceback" not in process.log_text()
-        finally:
-            proxy.http.close()
+        assert process.is_running
+        assert "Traceback" not in process.log_text()

@@ -1,16 +1,20 @@
 """A platform that was started with `caudal up --secure`, as clients meet it: by the files that it has made."""
 
+import socket
 import ssl
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from cryptography import x509
 
 from core_broker.service.properties import read_file
 from deploy.launcher.spark import engine_pid
 from deploy.security.folder import SecurityFolder
 from tests.support.open_ports import Port, answers_to_strangers, ports_of
-from tests.support.platform import PATIENCE_S, PlatformProcess
+from tests.support.platform import PATIENCE_S, PlatformProcess, caudal
+from tests.support.service import service_environment
 
 
 def folder_of(platform: PlatformProcess) -> SecurityFolder:
@@ -60,3 +64,28 @@ def client_file(folder: Path, platform: PlatformProcess, user: str, password: st
     login = f'username="{user}" password="{password}";'
     file.write_text("\n".join(f"{line.split('username=')[0]}{login}" if "jaas" in line else line for line in lines))
     return file
+
+
+def tool(platform: PlatformProcess, *words: str) -> "subprocess.CompletedProcess[str]":
+    """A tool of ours that is told nothing but the folder of the platform."""
+    return subprocess.run(
+        caudal(*words),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env={**service_environment(), "CAUDAL_DATA": str(platform.data)},
+    )
+
+
+def shown_certificate(platform: PlatformProcess, port: int) -> str:
+    """The serial number of the certificate that a port shows to a new connection."""
+    context = ssl.create_default_context(cafile=str(folder_of(platform).authority_file))
+    context.load_cert_chain(folder_of(platform).certificate("admin"))
+    with (
+        socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as encrypted,
+    ):
+        der = encrypted.getpeercert(binary_form=True)
+    assert der is not None
+    return f"{x509.load_der_x509_certificate(der).serial_number:x}"
