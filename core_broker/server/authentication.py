@@ -29,7 +29,7 @@ from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from core_broker.protocol.primitives import DecodeError
 from core_broker.security.sasl.listener import EnabledMechanism, SaslListener
-from core_broker.security.sasl.mechanism import Challenge, Failure, Mechanism, Outcome, Success
+from core_broker.security.sasl.mechanism import Challenge, Failure, Mechanism, Outcome, Pending, Success, Verdict
 from core_broker.service.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -206,12 +206,24 @@ class Authentication:
             return self._fail(Failure(f"the mechanism was {self._former_mechanism} before"), None)
         if mechanism.is_slow(data):
             return self._step_in_thread(mechanism, data, request)
-        return self._reply(mechanism.step(data), request)
+        outcome = mechanism.step(data)
+        if isinstance(outcome, Pending):
+            return self._settle(outcome, mechanism, data, request)
+        return self._reply(outcome, request)
 
     async def _step_in_thread(self, mechanism: Mechanism, data: bytes, request: tuple[int, int] | None) -> Reply:
-        return self._reply(await self._in_thread(lambda: mechanism.step(data)), request)
+        return await self._settle(await self._in_thread(lambda: mechanism.step(data)), mechanism, data, request)
 
-    def _reply(self, outcome: Outcome, request: tuple[int, int] | None) -> Reply:
+    async def _settle(
+        self, outcome: Outcome, mechanism: Mechanism, data: bytes, request: tuple[int, int] | None
+    ) -> Reply:
+        """Pass the message to the mechanism again, until it can be judged."""
+        while isinstance(outcome, Pending):
+            await outcome.wait()
+            outcome = mechanism.step(data)
+        return self._reply(outcome, request)
+
+    def _reply(self, outcome: Verdict, request: tuple[int, int] | None) -> Reply:
         match outcome:
             case Challenge(data=data):
                 return Reply(self._message(SaslAuthenticateResponse(auth_bytes=data), request))

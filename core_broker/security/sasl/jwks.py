@@ -1,8 +1,8 @@
 """The public keys of an identity provider (JWKS, RFC 7517), from a file or a URL of the settings.
 
 They are read again from time to time, and when a token names a key that is not known. Keys that were read are kept when
-a refresh fails. A broker does not wait for a refresh: the token that caused it is refused, and the next attempt may
-succeed. An HTTP service does, since its clients take a refusal for an answer.
+a refresh fails. A token that causes a refresh waits for it, at a broker as at an HTTP service: the identity provider
+may just have begun to use the key, and many clients take a refusal for an answer.
 """
 
 import asyncio

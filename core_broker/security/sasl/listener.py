@@ -94,8 +94,9 @@ class SaslListeners:
             users = PlainUsers({} if login is None else login.users)
             return lambda: PlainServer(users)
         if mechanism == "OAUTHBEARER":
-            validator = TokenValidator(self._keys_of(settings), rules_of(settings), self._clock)
-            return lambda: OAuthBearerServer(validator)
+            keys = self._keys_of(settings)
+            validator = TokenValidator(keys, rules_of(settings), self._clock)
+            return lambda: OAuthBearerServer(validator, keys.refreshed)
         scram = BY_NAME[mechanism]
         return lambda: ScramServer(scram, self._scram)
 

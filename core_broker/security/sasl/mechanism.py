@@ -1,5 +1,6 @@
 """What a mechanism of the server is: messages of the client in, a challenge or a verdict out."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import msgspec
@@ -39,7 +40,14 @@ class Failure(msgspec.Struct, frozen=True):
         return self.reason
 
 
-Outcome = Challenge | Success | Failure
+class Pending(msgspec.Struct, frozen=True):
+    """The message cannot be judged yet: once this was awaited, it is to be passed to `step` again."""
+
+    wait: Callable[[], Awaitable[object]]
+
+
+Verdict = Challenge | Success | Failure
+Outcome = Verdict | Pending
 
 
 class Mechanism(Protocol):

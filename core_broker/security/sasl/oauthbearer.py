@@ -1,13 +1,14 @@
 """The server side of OAUTHBEARER (RFC 7628): signed tokens of an identity provider."""
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from typing_extensions import override
 
 from core_broker.protocol.principals import Principal
-from core_broker.security.sasl.jwt import InvalidToken, TokenValidator
-from core_broker.security.sasl.mechanism import Challenge, Failure, Mechanism, Outcome, Success
+from core_broker.security.sasl.jwt import InvalidToken, TokenValidator, UnknownKey
+from core_broker.security.sasl.mechanism import Challenge, Failure, Mechanism, Outcome, Pending, Success
 
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PAIR: Final = r"[A-Za-z]+=[\x21-\x7e \t\r\n]*\x01"
@@ -20,8 +21,10 @@ _ACKNOWLEDGEMENT: Final = b"\x01"
 class OAuthBearerServer(Mechanism):
     """One exchange. A client whose token is refused hears why, and may try another one on the same connection."""
 
-    def __init__(self, validator: TokenValidator) -> None:
+    def __init__(self, validator: TokenValidator, refreshed: Callable[[], Awaitable[object]] | None = None) -> None:
+        """`refreshed` waits until the keys have been read again; a token with an unknown key waits for it once."""
         self._validator = validator
+        self._refreshed = refreshed
         self._refusal: Failure | None = None
 
     @property
@@ -48,6 +51,9 @@ class OAuthBearerServer(Mechanism):
         try:
             valid = self._validator.validate(token)
         except InvalidToken as error:
+            if isinstance(error, UnknownKey) and self._refreshed is not None:
+                wait, self._refreshed = self._refreshed, None
+                return Pending(wait)
             self._refusal = Failure(str(error), message=_REFUSAL)
             return Challenge(_REFUSAL.encode())
         if authorization_id is not None and _unescape(authorization_id) != valid.subject:

@@ -19,7 +19,7 @@ from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from core_broker.protocol.principals import Principal
 from core_broker.security.sasl.client import PasswordLogin, TokenLogin
-from core_broker.security.sasl.mechanism import Challenge, Failure, Mechanism, Success
+from core_broker.security.sasl.mechanism import Challenge, Failure, Mechanism, Pending, Success
 from tests.support.sasl_world import scram_server
 from tests.support.scripted_peer import PeerSession, ReceivedRequest, Script, scripted_peer
 
@@ -58,6 +58,7 @@ def asking(make: Callable[[], Mechanism], *, lifetime_ms: int = 0) -> Script:
                 case 36:
                     assert mechanism is not None
                     outcome = mechanism.step(request.decode(SaslAuthenticateRequest).auth_bytes)
+                    assert not isinstance(outcome, Pending)
                     is_logged_in = isinstance(outcome, Success)
                     session.answer(request, _verdict(outcome, lifetime_ms))
                 case _:

@@ -5,12 +5,13 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from core_broker.protocol.principals import Principal
 from core_broker.security.sasl.client import bearer_message
 from core_broker.security.sasl.jwks import parse_keys
 from core_broker.security.sasl.jwt import PublicKey, TokenRules, TokenValidator
-from core_broker.security.sasl.mechanism import Challenge, Failure, Success
+from core_broker.security.sasl.mechanism import Challenge, Failure, Pending, Success
 from core_broker.security.sasl.oauthbearer import OAuthBearerServer
 from core_broker.service.clock import ManualClock
 from tests.support.sasl_world import key_set, signed_token, signing_key
@@ -47,6 +48,35 @@ def test_a_refused_token_is_answered_with_json_and_then_an_error() -> None:
     mechanism = server()
     assert mechanism.step(bearer_message(EXPIRED, {})) == Challenge(REFUSAL)
     assert mechanism.step(b"\x01") == Failure("the token has expired", message=REFUSAL.decode())
+
+
+class LateKeys(Keys):
+    """Of a provider that may have begun to use a key just now."""
+
+    def __init__(self, *, has_new_key: bool) -> None:
+        self._has_new_key = has_new_key
+        self._is_read = False
+
+    @override
+    def find(self, key_id: str | None) -> PublicKey | None:
+        return super().find(key_id) if self._is_read and self._has_new_key else None
+
+    async def refreshed(self) -> None:
+        """Read the keys again."""
+        self._is_read = True
+
+
+@pytest.mark.parametrize(("has_new_key", "expected"), [(True, Success), (False, Challenge)])
+async def test_a_token_with_an_unknown_key_waits_once_until_the_keys_were_read_again(
+    has_new_key: bool, expected: type
+) -> None:
+    keys = LateKeys(has_new_key=has_new_key)
+    validator = TokenValidator(keys, TokenRules(), ManualClock(NOW * 1000))
+    mechanism, message = OAuthBearerServer(validator, keys.refreshed), bearer_message(TOKEN, {})
+    outcome = mechanism.step(message)
+    assert isinstance(outcome, Pending)
+    await outcome.wait()
+    assert isinstance(mechanism.step(message), expected)
 
 
 def test_another_token_may_follow_a_refused_one() -> None:
