@@ -5,7 +5,7 @@ import ssl
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -84,7 +84,8 @@ class SecuredServices:
         """Every secret that was used so far."""
         self.answers: list[httpx2.Response] = []
         """Every answer of a service."""
-        self._stack = ExitStack()
+        self.outputs: list[tuple[str, str]] = []
+        """Every command of ours, and what it has said."""
         self._admin: AdminClient | None = None
         self._lock = threading.Lock()
 
@@ -150,6 +151,7 @@ class SecuredServices:
         """A command of ours, which must succeed; the tools find the platform by its folder."""
         done = tool(self.platform, *words)
         assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+        self.outputs.append((" ".join(("caudal", *words)), done.stdout + done.stderr))
         return done.stdout + done.stderr
 
     def trusting(self, certificate: Path | None = None) -> ssl.SSLContext:
@@ -170,14 +172,6 @@ class SecuredServices:
             event_hooks={"response": [self.answers.append]},
         )
 
-    def shared_client(self, service: str, login: LoginWith) -> httpx2.Client:
-        """The same, closed at the end of the test module."""
-        return self._stack.enter_context(self.client(service, login))
-
-    def close(self) -> None:
-        """Close the clients."""
-        self._stack.close()
-
     # -- what there is to be searched ----------------------------------------------------------------------------------
 
     def places_with(self, secrets: Collection[str]) -> list[str]:
@@ -189,6 +183,8 @@ class SecuredServices:
     def _places(self) -> Iterator[tuple[str, bytes]]:
         yield from self._files()
         yield from self._processes()
+        for command, said in self.outputs:
+            yield command, said.encode()
         for number, answer in enumerate(list(self.answers)):
             headers = "\n".join(f"{key}: {value}" for key, value in answer.headers.items())
             body = answer.content if answer.is_stream_consumed else b""
@@ -254,8 +250,4 @@ def secured_services(folder: Path) -> Iterator[SecuredServices]:
         wanted = {"broker": tokens | broker, **dict.fromkeys(SERVICES, tokens | logins)}
         settings = [f"{name}:{key}={value}" for name, given in wanted.items() for key, value in given.items()]
         with PlatformProcess(folder / "platform", "--secure", settings=settings) as platform:
-            services = SecuredServices(platform, provider, folder)
-            try:
-                yield services
-            finally:
-                services.close()
+            yield SecuredServices(platform, provider, folder)
