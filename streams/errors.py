@@ -1,4 +1,4 @@
-"""Errors of the Spark parts, grouped by what the caller does about them.
+"""Errors of streams, grouped by what the caller does about them.
 
 StreamsError
 ├── EngineUnavailable   Spark cannot be started or reached: the message says what to do
@@ -6,6 +6,7 @@ StreamsError
 ├── EngineError         the engine could not do what it was asked to
 ├── SchemaConflict      rows of this shape do not fit into a table
 ├── DataLoss            records that should have been read are gone
+├── StatementError      the user must change the text of a statement, at the place that the error names
 └── WrongOption         an option cannot work: key, value and what is allowed
 """
 
@@ -49,6 +50,16 @@ class SchemaConflict(StreamsError):
 
 class DataLoss(StreamsError):
     """Records that should have been read are gone, and the options do not allow that."""
+
+
+class StatementError(StreamsError):
+    """A statement cannot be understood: what to write instead, and where, as offsets into the text."""
+
+    def __init__(self, message: str, *, start: int, end: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
 
 
 class WrongOption(StreamsError):

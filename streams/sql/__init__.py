@@ -1,0 +1,1 @@
+"""SQL over topics: the statements of ksqlDB, run by Spark."""

@@ -1,0 +1,1 @@
+"""From tokens to the syntax tree, by recursive descent."""

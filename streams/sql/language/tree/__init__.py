@@ -1,0 +1,1 @@
+"""The syntax tree: what a statement says, and where in the text it says it."""
