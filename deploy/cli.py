@@ -69,6 +69,7 @@ def application() -> "typer.Typer":
         quickstart,
         quota,
         services,
+        sql,
         status,
         up,
         user,
@@ -77,7 +78,7 @@ def application() -> "typer.Typer":
     from deploy.commands.cluster import describe
     from deploy.commands.connector import connectors
     from deploy.commands.schema import schemas
-    from deploy.commands.spark import sql
+    from deploy.commands.spark import sql as spark
     from deploy.commands.topic import topics
 
     completion.prepare()
@@ -116,6 +117,7 @@ def application() -> "typer.Typer":
         ("Services", "registry", services.registry, services.REGISTRY_EPILOG),
         ("Services", "rest-proxy", services.rest_proxy, services.REST_PROXY_EPILOG),
         ("Services", "connect-worker", services.connect_worker, services.CONNECT_WORKER_EPILOG),
+        ("Tools", "sql", sql.sql, sql.EPILOG),
         ("Tools", "completion", completion.completion, completion.EPILOG),
     ):
         app.command(name, rich_help_panel=panel, epilog=epilog)(command)
@@ -126,7 +128,7 @@ def application() -> "typer.Typer":
         "schema": schemas.app,
         "connector": connectors.app,
         "dlq": dlq.app,
-        "spark": sql.app,
+        "spark": spark.app,
         "cluster": describe.app,
         "user": user.app,
         "acl": rules.app,

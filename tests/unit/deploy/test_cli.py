@@ -34,6 +34,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(["connector", "offsets", word] for word in ("show", "set", "reset")),
         ["dlq"],
         *(["dlq", word] for word in ("list", "show", "redrive")),
+        ["sql"],
         ["cluster"],
         *(["cluster", word] for word in ("describe", "drain", "elect", "grow", "unregister")),
         *(["cluster", word] for word in ("add-voter", "join-settings", "remove-voter")),
@@ -53,7 +54,7 @@ def test_every_command_has_help_and_the_leaves_teach_by_example(
     assert main([*command, "--help"]) == 0
     text = capsys.readouterr().out
     assert "Usage" in text
-    if len(command) >= 2 or command[:1] in (["broker"], ["connect"], ["connect-worker"]):
+    if len(command) >= 2 or command[:1] in (["broker"], ["connect"], ["connect-worker"], ["sql"]):
         assert "Example" in text
 
 
