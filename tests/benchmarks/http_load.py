@@ -3,6 +3,7 @@
 import re
 import selectors
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -48,7 +49,14 @@ def request(
     return head.encode() + b"\r\n" + body
 
 
-def send_all(url: str, requests: Sequence[bytes], *, connections: int, rate: float = float("inf")) -> Load:
+def send_all(
+    url: str,
+    requests: Sequence[bytes],
+    *,
+    connections: int,
+    rate: float = float("inf"),
+    tls: ssl.SSLContext | None = None,
+) -> Load:
     """Send every request once over a few connections, at most `rate` a second; waits until all are answered.
 
     With a rate, a request waits from the moment when it was due, so that a server which stands still is not let off.
@@ -56,7 +64,7 @@ def send_all(url: str, requests: Sequence[bytes], *, connections: int, rate: flo
     load, idle, sent = Load(), deque[_Connection](), 0
     with selectors.DefaultSelector() as selector:
         for _ in range(min(connections, len(requests))):
-            opened = _Connection(_connect(url))
+            opened = _Connection(_connect(url, tls))
             selector.register(opened.socket, selectors.EVENT_READ, opened)
             idle.append(opened)
         started = time.perf_counter()
@@ -73,11 +81,11 @@ def send_all(url: str, requests: Sequence[bytes], *, connections: int, rate: flo
     return load
 
 
-def _connect(url: str) -> socket.socket:
+def _connect(url: str, tls: ssl.SSLContext | None) -> socket.socket:
     parts = urlsplit(url)
     connected = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=30)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connected
+    return connected if tls is None else tls.wrap_socket(connected, server_hostname=parts.hostname)
 
 
 def _send(connection: _Connection, content: bytes, due: float) -> None:
@@ -88,6 +96,8 @@ def _send(connection: _Connection, content: bytes, due: float) -> None:
 def _receive(connection: _Connection, load: Load) -> bool:
     """Take what came; true when the answer is whole."""
     data = connection.socket.recv(1 << 18)
+    while isinstance(connection.socket, ssl.SSLSocket) and connection.socket.pending():
+        data += connection.socket.recv(1 << 18)
     if not data:
         raise ConnectionError("the server closed a connection")
     connection.received += data
