@@ -1,6 +1,5 @@
 """A secured platform that takes tokens, too: its users, every way to log in, and all that its services answered."""
 
-import re
 import ssl
 import threading
 import time
@@ -175,12 +174,12 @@ class SecuredServices:
     # -- what there is to be searched ----------------------------------------------------------------------------------
 
     def places_with(self, secrets: Collection[str]) -> list[str]:
-        """Where a secret was found in whichever form: logs, answers, processes, metrics, settings, topics, outputs."""
+        """Where a secret was found, in whichever form."""
         forms = {form for secret in secrets for form in forms_of(secret)}
-        wanted = re.compile(b"|".join(map(re.escape, forms)))
-        return [place for place, text in self._places() if wanted.search(text)]
+        return [place for place, text in self.places() if any(form in text for form in forms)]
 
-    def _places(self) -> Iterator[tuple[str, bytes]]:
+    def places(self) -> Iterator[tuple[str, bytes]]:
+        """Everything that anyone may get to see: data and logs, processes, outputs, answers, metrics and settings."""
         yield from self._files()
         yield from self._processes()
         for command, said in self.outputs:

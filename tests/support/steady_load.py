@@ -74,7 +74,7 @@ class SteadyLoad:
         def late() -> list[str]:
             return [name for name in self._threads if self._rounds[name] - before[name] < count]
 
-        eventually(late, lambda names: not names, timeout_s=PATIENCE_S)
+        eventually(late, lambda names: not names, timeout_s=PATIENCE_S + 2 * count)
 
     def wait_until_all_fail(self) -> None:
         """Wait until no client gets in any more."""
