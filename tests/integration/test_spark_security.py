@@ -116,6 +116,31 @@ def test_a_stream_is_copied_and_its_password_is_in_no_plan_checkpoint_or_progres
     assert [text for text in shown if ADMIN_PASSWORD in text] == []
 
 
+def test_a_user_reads_and_writes_what_rules_allow(
+    spark: SparkSession, broker: SecuredBroker, certificates: Certificates, topic: str
+) -> None:
+    plain = f"127.0.0.1:{broker.plain_port}"
+    add_users(plain, [ALICE])
+    login = _options(broker, client_properties(certificates, *ALICE, "SCRAM-SHA-512"))
+    row = spark.createDataFrame([("three",)], "value STRING")
+
+    def read() -> list[str]:
+        return _values(spark.read.format("caudal").options(**login, subscribe=topic).load())
+
+    def write() -> None:
+        row.write.format("caudal").mode("append").options(**login, topic=topic).save()
+
+    with pytest.raises(PySparkException, match="do not exist, or this user may not see them"):
+        read()
+    allow_alice(plain, ResourceType.TOPIC, topic, AclOperation.READ)
+    assert read() == ["one", "two"]
+    with pytest.raises(PySparkException, match="(?i)authoriz|not allowed|may not") as refused:
+        write()
+    assert ALICE[1] not in str(refused.value)
+    allow_alice(plain, ResourceType.TOPIC, topic, AclOperation.WRITE)
+    write()
+
+
 def test_a_wrong_password_ends_a_query_at_once_with_the_reason(
     spark: SparkSession, broker: SecuredBroker, certificates: Certificates, topic: str, tmp_path: Path
 ) -> None:

@@ -91,11 +91,22 @@ class ColumnProducer:
     def flush(self) -> None:
         """Wait until everything sent is written; raises NotSent."""
         deadline = time.monotonic() + self._timeout
-        while left := self._producer.flush(_FULL_SECONDS * 10):
+        while left := self._flush(_FULL_SECONDS * 10):
             self._check()
             if time.monotonic() > deadline:
                 raise Unreachable(f"{left} records were not acknowledged in time")
         self._check()
+
+    def _flush(self, seconds: float) -> int:
+        """How many records are left. Raises the error after which the library sends nothing more."""
+        try:
+            with map_errors():
+                return self._producer.flush(seconds)
+        except SystemError as error:
+            # The library has raised it before it called us about a record, and Python complains of that.
+            if not isinstance(error.__cause__, KafkaException):
+                raise
+            raise from_kafka(error.__cause__.args[0]) from error
 
     def close(self) -> None:
         """Discard the records in flight."""

@@ -48,7 +48,9 @@ class Positions:
         missing = sorted(set(subscription.topics) - {topic for topic, _ in partitions})
         missing += [f"{topic}-{number}" for topic, number in sorted(set(subscription.partitions) - partitions)]
         if missing:
-            raise StreamsError(f"These topics or partitions do not exist: {', '.join(missing)}")
+            raise StreamsError(
+                f"These topics or partitions do not exist, or this user may not see them: {', '.join(missing)}"
+            )
         return partitions
 
     def ids(self, partitions: Iterable[TopicPartition]) -> dict[str, str]:
