@@ -120,7 +120,7 @@ def test_a_user_writes_and_reads_through_the_rest_proxy(services: SecuredService
 
 
 def connector(services: SecuredServices) -> dict[str, str]:
-    file = str(services.folder / "shop.txt")
+    file = str(services.files / "shop.txt")
     return {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": "shop-orders", "file": file}
 
 

@@ -29,7 +29,7 @@ from tests.support.steady_load import TOPIC, OpenProducer, SteadyLoad, new_produ
 pytestmark = pytest.mark.timeout(900)
 
 STEADY: Final = "password-of-steady"
-OFTEN: Final = pytest.mark.parametrize("rounds", [5, pytest.param(300, marks=pytest.mark.slow)])
+OFTEN: Final = pytest.mark.parametrize("rounds", [5, pytest.param(200, marks=pytest.mark.slow)])
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_a_password_is_changed_under_load(services: SecuredServices, tmp_path: P
 
 
 # A producer that has a token takes a second to be made.
-@pytest.mark.parametrize("rounds", [2, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_key_of_tokens_is_changed_under_load(services: SecuredServices, rounds: int) -> None:
     second = signing_key("second", "ES256")
     before, after = services.token("tom"), services.token("tom", second)
@@ -194,7 +194,7 @@ def test_the_authority_is_replaced_under_load(services: SecuredServices, tmp_pat
 
 def test_no_secret_of_all_that_is_anywhere(services: SecuredServices) -> None:
     with services.client("connect", services.admin()) as admin:
-        config = {"connector.class": "FileStreamSink", "topics": TOPIC, "file": str(services.folder / "steady.txt")}
+        config = {"connector.class": "FileStreamSink", "topics": TOPIC, "file": str(services.files / "steady.txt")}
         assert admin.post("/connectors", json={"name": "steady", "config": config}).status_code == 201
     for words in (("acl", "list"), ("profile", "show"), ("connector", "list")):
         services.run(*words, "-o", "json")
@@ -211,7 +211,7 @@ def test_the_search_finds_what_is_there(services: SecuredServices) -> None:
         encoded = base64.urlsafe_b64encode(f"zed:{planted}".encode()).decode()
         assert admin.get(f"/subjects/{encoded}/versions").status_code == 404
     with services.client("connect", services.admin()) as admin:
-        config = {"connector.class": "FileStreamSink", "topics": TOPIC, "file": f"/nowhere/{planted}"}
+        config = {"connector.class": "FileStreamSink", "topics": TOPIC, "file": str(services.files / planted)}
         assert admin.post("/connectors", json={"name": "zed", "config": config}).status_code == 201
     services.run("user", "list", "-o", "json")
     found = services.places_with({planted})

@@ -90,7 +90,7 @@ def walks(services: SecuredServices) -> dict[str, Walk]:
     found = {}
     for service, furnish in FURNISH.items():
         with services.client(service, services.admin()) as admin:
-            found[service] = furnish(admin, services.folder)
+            found[service] = furnish(admin, services.files)
     return found
 
 

@@ -77,7 +77,8 @@ class SecuredServices:
     def __init__(self, platform: PlatformProcess, provider: IdentityProvider, folder: Path) -> None:
         self.platform = platform
         self.provider = provider
-        self.folder = folder
+        self.files = folder / "files"
+        """Where connectors may read and write."""
         self.security = folder_of(platform)
         self.secrets = {file.read_text().strip() for file in (self.security.path / "passwords").iterdir()}
         """Every secret that was used so far."""
@@ -246,7 +247,10 @@ def secured_services(folder: Path) -> Iterator[SecuredServices]:
             "sasl.enabled.mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256,OAUTHBEARER",
             f"{_LISTENER}.oauthbearer.sasl.jaas.config": _OAUTH,
         }
+        files = folder / "files"
+        files.mkdir()
         wanted = {"broker": tokens | broker, **dict.fromkeys(SERVICES, tokens | logins)}
+        wanted["connect"] = {**wanted["connect"], "connector.allowed.paths": str(files)}
         settings = [f"{name}:{key}={value}" for name, given in wanted.items() for key, value in given.items()]
         with PlatformProcess(folder / "platform", "--secure", settings=settings) as platform:
             yield SecuredServices(platform, provider, folder)

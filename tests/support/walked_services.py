@@ -124,6 +124,7 @@ def _connect(client: httpx2.Client, folder: Path) -> Walk:
             "createConnector": {"name": "orders-new", "config": config},
             "putConnectorConfig": config,
             "validateConfig": {**config, "name": "orders"},
+            "dryRun": {"config": {**config, "name": "orders"}, "records": [{"value": "x"}]},
             "redrive": {"selection": {"all": True}, "dry_run": True},
             "createAcls": rules,
             "deleteAcls": rules,
