@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final
 
 
@@ -45,6 +46,9 @@ _LONGEST: Final = 40
 """Longer words are no typing mistakes, and would take long to compare."""
 
 
+_MOST_COMPARED: Final = 200
+
+
 def is_likely_name(word: str) -> bool:
     """Whether a reserved word is more probably meant as a name than as a part of the statement."""
     return word in _NAMES
@@ -54,7 +58,7 @@ def closest(word: str, candidates: Iterable[str], *, similarity: float = 0.7) ->
     """The candidate that was probably meant."""
     if not word or len(word) > _LONGEST:
         return None
-    found = difflib.get_close_matches(word.upper(), list(candidates), n=1, cutoff=similarity)
+    found = difflib.get_close_matches(word.upper(), islice(candidates, _MOST_COMPARED), n=1, cutoff=similarity)
     return found[0] if found else None
 
 

@@ -105,11 +105,11 @@ def _constructor(node: ArrayConstructor | MapConstructor | StructConstructor) ->
         )
         return
     items = node.items if isinstance(node, ArrayConstructor) else tuple(entry.value for entry in node.entries)
-    kind = "ARRAY" if isinstance(node, ArrayConstructor) else "MAP"
+    kind, one = ("ARRAY", "An ARRAY") if isinstance(node, ArrayConstructor) else ("MAP", "A MAP")
     if not items:
         yield at(node, f"An empty {kind} has no type. Write at least one element.")
     elif all(isinstance(item, NullLiteral) for item in items):
-        yield at(node, f"A {kind} of NULLs has no type. Write CAST(NULL AS type) for one of them.")
+        yield at(node, f"{one} of NULLs has no type. Write CAST(NULL AS type) for one of them.")
 
 
 def _reused_parameters(root: Node) -> Iterator[Problem]:

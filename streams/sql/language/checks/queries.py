@@ -150,7 +150,7 @@ def _unknown_source(name: Identifier, known: set[str]) -> str:
     hint = (
         f" Did you mean {meant}?"
         if meant
-        else f" It reads {listed(sorted(known), last='and')}. For a field of a STRUCT, write ->."
+        else f" It reads {listed(sorted(known)[:10], last='and')}. For a field of a STRUCT, write ->."
     )
     return f"{name.name} is no stream or table of this query.{hint}"
 
@@ -184,21 +184,20 @@ def _table_functions(query: Query) -> Iterator[Problem]:
         for call in calls_of(clause, TABLE_FUNCTIONS):
             yield at(call, f"{call.name.name} makes several rows of one, and can stand in SELECT only.")
     for item in query.items:
-        for call in calls_of(item, TABLE_FUNCTIONS):
-            if has_aggregates:
-                yield at(call, f"{call.name.name} cannot be combined with aggregates. Use two statements.")
-            elif _is_inside(item, call):
-                yield at(call, f"{call.name.name} cannot be inside CASE or another call of it.")
+        yield from _table_functions_of_item(item, has_aggregates=has_aggregates)
 
 
-def _is_inside(root: Node, call: FunctionCall) -> bool:
-    for node in walk(root):
-        is_outer = isinstance(node, Case) or (
-            isinstance(node, FunctionCall) and node.name.name.upper() in TABLE_FUNCTIONS
-        )
-        if is_outer and node is not call and any(part is call for part in walk(node)):
-            return True
-    return False
+def _table_functions_of_item(item: Node, *, has_aggregates: bool) -> Iterator[Problem]:
+    pending = [(item, False)]
+    while pending:
+        node, is_inside = pending.pop()
+        is_call = isinstance(node, FunctionCall) and node.name.name.upper() in TABLE_FUNCTIONS
+        if is_call and has_aggregates:
+            yield at(node, "EXPLODE cannot be combined with aggregates. Use two statements.")
+        elif is_call and is_inside:
+            yield at(node, "EXPLODE cannot be inside CASE or another EXPLODE. Use two statements.")
+        is_inside = is_inside or is_call or isinstance(node, Case)
+        pending.extend((child, is_inside) for child in children(node))
 
 
 def _window_bounds(query: Query) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """All checks of a statement that need no cluster."""
 
 from collections.abc import Collection, Iterator, Sized
+from itertools import chain, islice
 from typing import Final
 
 from streams.sql.language.checks.columns import check_columns
@@ -32,12 +33,15 @@ from streams.sql.language.tree.statements import (
 )
 from streams.sql.language.tree.types import TYPE_NAMES
 
+MAX_PROBLEMS: Final = 100
+"""Per statement: each of them may be compared with names that were probably meant, which takes time."""
 _NOT_INSERTABLE: Final = frozenset({"ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND"})
 
 
 def check_statement(statement: Statement, known_types: Collection[str] = ()) -> list[Problem]:
     """The problems of a statement, in the order of the text; `known_types` are names that CREATE TYPE has given."""
-    found = {*_own(statement), *check_types(statement, known_types), *check_expressions(statement)}
+    problems = chain(_own(statement), check_types(statement, known_types), check_expressions(statement))
+    found = set(islice(problems, MAX_PROBLEMS))
     return sorted(found, key=lambda problem: (problem.place, problem.message))
 
 
