@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from streams.sql.language.tokens import NUMBERS, Kind, Token
-from streams.sql.language.words import words
+from streams.sql.language.words import KEYWORDS, words
 
 FIRST_WORDS: Final = words(
     """
@@ -176,13 +176,15 @@ def _words_of_spark(token: Token, following: Token, third: Token) -> str | None:
 
 
 def _can_be_without_from(tokens: Sequence[Token]) -> bool:
-    """SELECT 1, SELECT current_date(): short, and without two words next to each other, one of which may be FORM."""
+    """SELECT 1, SELECT current_date() AS today: short, and without columns, whose FROM would have been forgotten."""
     if len(tokens) < 3 or len(tokens) > _MOST_WITHOUT_FROM:
         return False
-    words = {Kind.WORD, Kind.NAME}
     return not any(
-        {left.kind, right.kind} <= words and "AS" not in {left.value, right.value}
-        for left, right in pairwise(tokens[1:])
+        token.kind in {Kind.WORD, Kind.NAME}
+        and token.value not in KEYWORDS
+        and before.value != "AS"
+        and following.value != "("
+        for before, token, following in zip(tokens, tokens[1:], tokens[2:], strict=False)
     )
 
 
