@@ -142,6 +142,21 @@ def test_long_chains_are_no_deeper_than_short_ones(chain: str) -> None:
     assert again.statement == read.statement
 
 
+def test_a_caller_may_itself_be_hundreds_of_calls_deep() -> None:
+    texts = [f"SELECT {'f(x => ' * depth}a{')' * depth} FROM t;" for depth in (40, 74, 75, 79, 80, 1000)]
+
+    def call(depth: int) -> None:
+        if depth:
+            call(depth - 1)
+            return
+        for text in texts:
+            for read in read_script(text):
+                if read.statement is not None:
+                    format_statement(read.statement)
+
+    call(150)
+
+
 @pytest.mark.parametrize(
     "text",
     [

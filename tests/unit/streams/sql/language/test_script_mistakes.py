@@ -326,6 +326,11 @@ MISTAKES: Final = (
         16,
         "Expected BEGINNING after FROM; found BEGINING. Did you mean BEGINNING?",
     ),
+    (
+        "DESCRIBE EXTENDED s;",
+        10,
+        "EXTENDED stands behind the name, as in DESCRIBE orders EXTENDED.",
+    ),
 )
 
 
