@@ -13,7 +13,6 @@ from streams.sql.language.tree.expressions import (
     Comparison,
     FunctionCall,
     InList,
-    IntegerLiteral,
     Lambda,
     Like,
     MapConstructor,
@@ -56,11 +55,8 @@ def check_expressions(root: Node) -> Iterator[Problem]:
 def _null_comparison(node: Comparison | Between | InList | Like) -> Iterator[Problem]:
     if isinstance(node, Like) and node.escape is not None and len(node.escape.value) != 1:
         yield at(node.escape, "The escape character of LIKE is one character.")
-    operands = [child for child in children(node) if isinstance(child, NullLiteral)]
-    if not operands:
-        return
-    if isinstance(node, InList) and not isinstance(node.value, NullLiteral):
-        yield at(operands[0], "NULL is never IN a list. Remove it, and write OR ... IS NULL.")
+    operands = (node.value,) if isinstance(node, InList) else tuple(children(node))  # NULLs in a list do no harm
+    if not any(isinstance(operand, NullLiteral) for operand in operands):
         return
     instead = "IS NOT NULL" if isinstance(node, Comparison) and node.operator == "<>" else "IS NULL"
     yield at(node, f"Comparison with NULL not supported: it would never be true. Write {instead}.")
@@ -135,13 +131,3 @@ def _hidden(parameters: tuple[Identifier, ...], outer: frozenset[str]) -> Iterat
 def calls_of(root: Node, names: frozenset[str]) -> list[FunctionCall]:
     """Calls of certain functions at a node and below it."""
     return [node for node in walk(root) if isinstance(node, FunctionCall) and node.name.name.upper() in names]
-
-
-def is_null_grouping(node: Node) -> bool:
-    """Whether an expression is a bare NULL."""
-    return isinstance(node, NullLiteral)
-
-
-def is_position(node: Node) -> bool:
-    """Whether an expression is a number, which other databases take for the position of a column."""
-    return isinstance(node, IntegerLiteral)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
 
-from streams.sql.language.checks.expressions import AGGREGATES, TABLE_FUNCTIONS, calls_of, is_null_grouping, is_position
+from streams.sql.language.checks.expressions import AGGREGATES, TABLE_FUNCTIONS, calls_of
 from streams.sql.language.checks.names import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from streams.sql.language.checks.problem import Problem, at
 from streams.sql.language.source import Place
@@ -62,11 +62,8 @@ def _clauses(query: Query, purpose: Purpose) -> Iterator[Problem]:
     if query.partition_by and query.group_by:
         yield at(query.partition_by[0], "PARTITION BY cannot follow GROUP BY, which sets the key itself. Remove it.")
     for expression in query.partition_by:
-        if is_null_grouping(expression) and len(query.partition_by) > 1:
+        if isinstance(expression, NullLiteral) and len(query.partition_by) > 1:
             yield at(expression, "PARTITION BY NULL removes the key, and stands alone. Remove NULL or the others.")
-    for expression in (*query.group_by, *query.partition_by):
-        if is_position(expression):
-            yield at(expression, "A number is no column here. Write the column or its expression.")
     if purpose is Purpose.PULL:
         yield from _only_in_push(query)
 

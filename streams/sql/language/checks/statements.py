@@ -12,7 +12,7 @@ from streams.sql.language.checks.properties import check_properties, check_sourc
 from streams.sql.language.checks.property_values import Where
 from streams.sql.language.checks.queries import Purpose, check_query, purpose_of
 from streams.sql.language.checks.types import check_types, repeated
-from streams.sql.language.tree.expressions import ColumnReference, Expression
+from streams.sql.language.tree.expressions import ColumnReference, Expression, Lambda
 from streams.sql.language.tree.node import Identifier, walk
 from streams.sql.language.tree.queries import Query
 from streams.sql.language.tree.statements import (
@@ -104,8 +104,9 @@ def _insert_values(columns: tuple[Identifier, ...], values: tuple[Expression, ..
             last, f"There are {_count(columns, 'column')} and {_count(values, 'value')}. Write a value for each column."
         )
     for value in values:
+        parameters = {name.name for node in walk(value) if isinstance(node, Lambda) for name in node.parameters}
         for node in walk(value):
-            if isinstance(node, ColumnReference) and node.source is None:
+            if isinstance(node, ColumnReference) and node.name.name not in parameters:
                 yield at(node, f"{node.name.name} is a name, not a value. Text stands in single quotes: '...'.")
 
 
