@@ -1,4 +1,4 @@
-"""Writes each service's SETTINGS.md from the definitions: `python -m deploy.settings_docs [--check]`."""
+"""Writes generated pages, such as each service's SETTINGS.md: `python -m deploy.settings_docs [--check]`."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +12,7 @@ from core_broker.settings.without_effect import SECURITY_WITHOUT_EFFECT, needs_l
 from rest_proxy.settings import ProxySettings
 from schema_registry.settings import RegistrySettings
 from streams.settings import SparkSettings
+from streams.sql.functions.page import page as functions_page
 
 _ROOT = Path(__file__).parents[1]
 
@@ -90,6 +91,7 @@ def documents() -> dict[Path, str]:
         _ROOT / "schema_registry" / "SETTINGS.md": "\n".join(registry),
         _ROOT / "rest_proxy" / "SETTINGS.md": "\n".join(proxy),
         _ROOT / "streams" / "SETTINGS.md": "\n".join(spark),
+        _ROOT / "streams" / "sql" / "FUNCTIONS.md": functions_page(),
     }
 
 

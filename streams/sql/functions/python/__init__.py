@@ -1,0 +1,1 @@
+"""What Spark's SQL cannot express, in Python."""
