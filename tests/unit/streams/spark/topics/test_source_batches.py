@@ -60,6 +60,6 @@ def test_an_end_before_the_start_fails_unless_data_may_be_lost(broker: BrokerPro
 
 
 def test_a_topic_that_does_not_exist_is_an_error(broker: BrokerProcess, name: str) -> None:
-    with pytest.raises(StreamsError, match=f"do not exist: {name}"):
+    with pytest.raises(StreamsError, match=f"do not exist, or this user may not see them: {name}"):
         bounds(opened(broker, subscribe=name))
     assert bounds(opened(broker, subscribePattern=f"{name}.*")) == []

@@ -158,10 +158,10 @@ def test_offsets_must_be_given_for_every_partition(broker: BrokerProcess, name: 
 
 
 def test_a_topic_that_does_not_exist_is_an_error(broker: BrokerProcess, name: str) -> None:
-    with pytest.raises(StreamsError, match=f"do not exist: {name}"):
+    with pytest.raises(StreamsError, match=f"do not exist, or this user may not see them: {name}"):
         opened(broker, subscribe=name).initialOffset()
     create_topic(broker, name)
-    with pytest.raises(StreamsError, match=f"do not exist: {name}-7"):
+    with pytest.raises(StreamsError, match=f"do not exist, or this user may not see them: {name}-7"):
         opened(broker, assign=f'{{"{name}": [0, 7]}}').initialOffset()
 
 
