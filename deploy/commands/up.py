@@ -166,7 +166,7 @@ def _tell_security(plan: "Plan", *, secure: bool) -> None:
             )
     elif not secure:
         note("secured, as it was started before")
-    elif not folder.is_set_up and any(plan.folder_of(name).exists() for name in plan.brokers):
+    elif not folder.is_set_up and any(_has_data(plan.folder_of(name)) for name in plan.brokers):
         err.print(
             "[cyan]•[/] the platform in this folder becomes secured: all its data stays; from now on every client "
             "needs a user and TLS, and connectors that use the schema registry its new address"
@@ -283,3 +283,8 @@ def _login_option(state: "PlatformState") -> str:
 def _data_option(data: Path) -> str:
     """The option that names the folder, unless it is the default."""
     return "" if data == DEFAULT_DATA.absolute() else f" --data {data}"
+
+
+def _has_data(folder: Path) -> bool:
+    """Whether a service has run in a folder, which is there also after a start that failed before."""
+    return folder.exists() and any(folder.iterdir())
