@@ -147,9 +147,16 @@ def _number(text: str, given: SqlType, to: SqlType) -> str | None:
 
 
 def _time(text: str, given: SqlType, to: SqlType) -> str | None:
-    if (given, to) in {(TIMESTAMP, DATE), (DATE, TIMESTAMP), (TIMESTAMP, TIME)}:
+    if (given, to) == (DATE, TIMESTAMP):
+        return midnight(text)
+    if (given, to) in {(TIMESTAMP, DATE), (TIMESTAMP, TIME)}:
         return f"cast({text} as {spark_type(to)})"
     return None
+
+
+def midnight(text: str) -> str:
+    """A date as a timestamp; NULL for one so far away that Spark's own cast would end the query."""
+    return f"timestamp_micros(try_multiply(cast(unix_date({text}) as bigint), 86400000000L))"
 
 
 def _nested(text: str, given: SqlType, to: SqlType, depth: int) -> str | None:

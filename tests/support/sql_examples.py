@@ -475,7 +475,23 @@ TIMES: Final[list[tuple[str, list[Any], object]]] = [
     ("EXPLODE", [[1, None]], [1, None]),
 ]
 
-SCALARS: Final = [*NUMERIC, *NESTED, *STRINGS, *DOCUMENTS, *TIMES]
+_FAR: Final = Expression("date_from_unix_date(2147483647)", types.DATE)
+_LAST: Final = Expression("timestamp_micros(9223372036854775807L)", types.TIMESTAMP)
+HOSTILE: Final[list[tuple[str, list[Any], object]]] = [
+    ("LPAD", ["a", 2**31 - 1, "b"], None),
+    ("FORMAT_DATE", [_FAR, "yyyy"], None),
+    ("DATETOSTRING", [2**31 - 1, "yyyy"], None),
+    ("DATEADD", [Unit("DAYS"), 1, _FAR], None),
+    ("CONVERT_TZ", [_LAST, "UTC", "Asia/Tokyo"], None),
+    ("FORMAT_TIMESTAMP", [_MOMENT, "HH", Expression("concat('[', '')", types.STRING)], None),
+    (
+        "ROUND",
+        [Decimal("1234567890123456789012345678901234.5678"), Expression("int('2')", types.INTEGER)],
+        Decimal("1234567890123456789012345678901234.5700"),
+    ),
+]
+"""What Spark would end the query for."""
+SCALARS: Final = [*NUMERIC, *NESTED, *STRINGS, *DOCUMENTS, *TIMES, *HOSTILE]
 NO_FIXED_RESULT: Final = {"RANDOM", "UUID", "UNIX_TIMESTAMP", "UNIX_DATE"}
 """Called without arguments they return something else each time."""
 

@@ -13,7 +13,7 @@ from streams.sql.types import Array, Field, SqlType, Struct
 
 _STATE: Final = "all values are kept in the state"
 _CUBE: Final = (
-    "if(size({list}) > 20, null, aggregate({list}, array(cast(array() as array<{T}>)), (rows, item) -> flatten("
+    "if(size({list}) > 14, null, aggregate({list}, array(cast(array() as array<{T}>)), (rows, item) -> flatten("
     "transform(rows, row -> if(item is null, array(array_append(row, item)),"
     " array(array_append(row, cast(null as {T})), array_append(row, item)))))))"
 )
@@ -198,7 +198,11 @@ TABLE_FUNCTIONS: Final = (
         "CUBE_EXPLODE",
         "TABLE",
         "A row for each combination of the items of an array and NULL in their places.",
-        (overload("list ARRAY<T>", "ARRAY<T>", _CUBE, difference="more than 20 items make no row"),),
+        (
+            overload(
+                "list ARRAY<T>", "ARRAY<T>", _CUBE, difference="more than 14 items make no row, in ksqlDB more than 20"
+            ),
+        ),
         Kind.TABLE,
     ),
 )

@@ -12,14 +12,14 @@ _LARGE: Final = "4503599627370496D"
 _LN: Final = "case when {x} > 0 then ln({x}) when {x} = 0 then -double('Infinity') when {x} < 0 then double('NaN') end"
 _SERIES: Final = (
     "case when {step} = 0 or ({step} > 0) != ({start} <= {end}) and {start} != {end}"
-    " or abs(cast({end} as double) - {start}) / abs({step}) >= 1000000 then null"
+    " or abs(cast({end} as double) - {start}) / abs({step}) >= 100000 then null"
     " else sequence({start}, {end}, cast({step} as {I})) end"
 )
 _RADIUS: Final = (
     "case when lower({unit}) in ('mi', 'mile', 'miles') then 3959"
     " when lower({unit}) in ('km', 'kilometer', 'kilometers', 'kilometre', 'kilometres') then 6371 end"
 )
-_LIMITED: Final = "NULL if it would have more than a million items"
+_LIMITED: Final = "NULL if it would have more than 100,000 items"
 
 
 def _function(name: str, description: str, *overloads: object) -> Function:

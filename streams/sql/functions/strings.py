@@ -10,6 +10,8 @@ from streams.sql.functions.model import Call, Function, Overload, overload
 from streams.sql.types import BYTES
 
 _CODE_POINTS: Final = "characters outside the basic plane count as one, in Java as two"
+_LENGTH_MAX: Final = 1_000_000
+"""What a text may be filled up to: whoever gives more would take Spark's memory."""
 _PATTERN: Final = "a pattern that Java cannot read ends the query"
 _SURROGATES: Final = (
     r"'^(\\\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})+$'"
@@ -267,9 +269,9 @@ FUNCTIONS: Final = (
             overload(
                 "value B, length INT, padding B",
                 "B",
-                f"if({{length}} < 0 or length({{padding}}) = 0, null,"
+                f"if({{length}} not between 0 and {_LENGTH_MAX} or length({{padding}}) = 0, null,"
                 f" {name.lower()}({{value}}, {{length}}, {{padding}}))",
-                difference=_CODE_POINTS,
+                difference=f"a length above {_LENGTH_MAX} is NULL; {_CODE_POINTS}",
             ),
         )
         for name, side in {"LPAD": "left", "RPAD": "right"}.items()

@@ -4,6 +4,7 @@ import re
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from streams.sql.casts import midnight
 from streams.sql.errors import TypeProblem
 from streams.sql.expressions import Expression, sql_text
 from streams.sql.functions.model import Call, Function, Overload, overload
@@ -15,6 +16,7 @@ _UNITS: Final = {
     "HOUR": 3_600_000_000,
     "DAY": 86_400_000_000,
 }
+_MICROS_MAX: Final = 2**63 - 1 - 2 * 86_400_000_000
 _LETTERS: Final = frozenset("GyuMLdDEaHhKkmsSVzOXxQqF")
 """What Spark's patterns may consist of; Java's have more."""
 _DATE_LETTERS: Final = frozenset("GyuMLdDEQqF")
@@ -62,12 +64,19 @@ def _shifted(text: str, zone: Expression | None, *, back: bool) -> str:
         return text
     known = _zone(zone)
     if known is not None:
-        return f"{'to' if back else 'from'}_utc_timestamp({text}, {known})"
+        # Within a day of the ends of time, Spark would end the query.
+        near = f"unix_micros({text}) between -{_MICROS_MAX}L and {_MICROS_MAX}L"
+        return f"if({near}, {'to' if back else 'from'}_utc_timestamp({text}, {known}), null)"
     return f"timestamp_micros(caudal_shift_zone(unix_micros({text}), {zone.text}, {'true' if back else 'false'}))"
 
 
 def _format_timestamp(text: str, call: Call) -> str:
     return f"date_format({_shifted(text, call.arguments.get('zone'), back=False)}, {_pattern(call)})"
+
+
+def _format_days(call: Call) -> str:
+    day = midnight(f"date_from_unix_date({call.text('days')})")
+    return f"date_format({day}, {_pattern(call, _DATE_LETTERS)})"
 
 
 def _parse_timestamp(call: Call) -> str:
@@ -99,7 +108,7 @@ def _moved_timestamp(call: Call, sign: str) -> str:
 
 
 def _moved_date(call: Call, sign: str) -> str:
-    micros = _moved(f"cast({call.text('time')} as timestamp)", call, sign)
+    micros = _moved(midnight(call.text("time")), call, sign)
     return f"date_from_unix_date(try_cast({micros} div 86400000000 as int))"
 
 
@@ -177,7 +186,7 @@ FUNCTIONS: Final = (
         overload(
             "date DATE, pattern STRING",
             "STRING",
-            lambda call: f"date_format({call.text('date')}, {_pattern(call, _DATE_LETTERS)})",
+            lambda call: f"date_format({midnight(call.text('date'))}, {_pattern(call, _DATE_LETTERS)})",
             difference=_PATTERNS,
         ),
     ),
@@ -257,7 +266,7 @@ FUNCTIONS: Final = (
         overload(
             "days INT, pattern STRING",
             "STRING",
-            lambda call: f"date_format(date_from_unix_date({call.text('days')}), {_pattern(call, _DATE_LETTERS)})",
+            _format_days,
             difference=_PATTERNS,
         ),
     ),

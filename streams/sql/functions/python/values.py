@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from decimal import ROUND_DOWN, ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 from itertools import islice
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 from streams.sql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Array, Map, SqlType
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
-FAILURES: Final = (ValueError, ArithmeticError, LookupError, struct.error, RecursionError)
+FAILURES: Final = (ValueError, ArithmeticError, LookupError, OSError, struct.error, RecursionError)
 """What makes a result NULL."""
+_EXACT: Final = Context(prec=1000)
 _PLACES_MAX: Final = 400
 _TEXTS_MAX: Final = 1000
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(?:(\d{1,9})|'([^']*)'|\"([^\"]*)\")\]")
@@ -76,8 +77,8 @@ def _quantized(value: Decimal, places: int, rounding: str) -> Decimal:
         return value
     if abs(places) > _PLACES_MAX:
         return Decimal(0)
-    shifted = value.scaleb(places).to_integral_value(rounding)
-    return shifted.scaleb(-places)
+    shifted = value.scaleb(places, _EXACT).to_integral_value(rounding)
+    return shifted.scaleb(-places, _EXACT)
 
 
 def extract_json_field(text: str, path: str) -> str | None:
