@@ -54,7 +54,7 @@ def url(key: str, text: str | None) -> Iterator[Place]:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        yield Place(key, Reach.ADDRESS, text)  # nobody can tell what it is, so it is allowed only if everything is
+        yield Place(key, Reach.ADDRESS, text)  # it cannot be read, so it is allowed only if everything is
         return
     if not host or parts.scheme in ("file", "unix"):
         yield Place(key, Reach.PATH, parts.path)

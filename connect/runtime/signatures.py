@@ -47,7 +47,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_session_key(clock: Clock | None = None) -> SessionKey:
-    """A key that nobody knows yet."""
+    """A new random key."""
     return SessionKey(
         key=base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode(),
         algorithm=_ALGORITHM,

@@ -55,7 +55,7 @@ def handle(request: wire.ListOffsetsRequest, context: RequestContext) -> wire.Li
     """Look up each partition; an error in one does not affect the others."""
     response = wire.ListOffsetsResponse(topics=[])
     may_describe = may_use_topics(context)
-    # Anybody can say that it is a replica; only a node of the cluster sees what is not committed (CVE-2018-1288).
+    # Any client can claim to be a replica; only a node of the cluster sees what is not committed (CVE-2018-1288).
     if request.replica_id != _CONSUMER and not may_use_cluster(context, Purpose.REPLICATE):
         request.replica_id = _CONSUMER
     for topic in request.topics:

@@ -70,7 +70,7 @@ def set_caller(scope: Scope, caller: Caller) -> None:
 
 
 def caller_of(request: Any) -> Caller:
-    """The caller of a request, given the request or its ASGI scope; anonymous where nobody has to log in."""
+    """The caller of a request, given the request or its ASGI scope; anonymous if callers need no login."""
     scope = getattr(request, "scope", request)
     found = scope.get(_KEY)
     return found if isinstance(found, Caller) else Caller(host=host_of(scope))

@@ -79,7 +79,7 @@ class Passwords:
             raise
         except Exception as error:
             check.set_exception(error)
-            check.exception()  # there need not be anybody else who waits for it
+            check.exception()  # no other request may be waiting for it
             raise
         finally:
             del self._checks[digest]

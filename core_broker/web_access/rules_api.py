@@ -99,7 +99,7 @@ def router(
             audit.changed_over_http(caller.principal, caller.host, api, resources=list(map(str, changed)))
 
     def require_change(caller: Caller, api: str) -> None:
-        if not rules.is_enforced:  # whoever can reach the port could make rules for the day on which they are
+        if not rules.is_enforced:  # any client could make rules that count once they are
             raise Forbidden("Access rules are not enforced here, so they cannot be changed: set authentication.method")
         rules.require(caller, Operation.ALTER, whole, WHOLE[whole], api=api)
 

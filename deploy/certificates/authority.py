@@ -1,7 +1,7 @@
 """A certificate authority in a folder: its key, its certificate, and those that it has issued, as PEM files.
 
 The files: `ca.key`, `ca.crt`, and `certificates/NAME.pem` with a key, its certificate and that of the authority. One
-file holds all three, so that a renewal is one step for whoever watches it.
+file holds all three, so that a renewal is one step for services that watch it.
 """
 
 import datetime as dt

@@ -35,6 +35,6 @@ def write_private(file: Path, content: bytes, *, replaces: bool = True) -> None:
 
 
 def is_private(path: Path) -> bool:
-    """Whether a file or folder belongs to us, and nobody else may use it. Raises OSError."""
+    """Whether a file or folder belongs to us, and no other user may use it. Raises OSError."""
     found = path.lstat()
     return not stat.S_ISLNK(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _OTHERS

@@ -24,7 +24,7 @@ class Context:
 
     @property
     def client_config(self) -> Path | None:
-        """The properties file by which clients of the platform log in; None where nobody has to."""
+        """The properties file by which clients of the platform log in; None if they need no login."""
         return Path(self.platform.client_config) if self.platform and self.platform.client_config else None
 
 

@@ -46,7 +46,7 @@ produce deliveries jsonschema <<JSON
 ]}
 JSON
 
-# "this is no Avro", in base64: it is taken by the topic, and refused by whoever reads orders.
+# "this is no Avro", in base64: the topic takes it, and consumers of orders refuse it.
 produce orders binary <<JSON
 {"records": [{"value": "dGhpcyBpcyBubyBBdnJv"}]}
 JSON

@@ -66,7 +66,7 @@ class Plan:
     racks: bool = False
     """Whether each broker has a rack of its own."""
     security: SecurityFolder | None = None
-    """The certificates and users of a secured platform; None for one that is open to whoever reaches it."""
+    """The certificates and users of a secured platform; None for a platform without logins."""
 
     @property
     def logs(self) -> Path:
@@ -164,7 +164,7 @@ class Plan:
         return {**settings, "logging.format": "text", **given}
 
     def secrets_of(self, name: str) -> dict[str, str]:
-        """Settings of a service that nobody else may read. Raises OSError."""
+        """Settings of a service that no other user may read. Raises OSError."""
         return secret_settings(self.security, name) if self.security else {}
 
     def endpoint_of(self, name: str) -> str:
@@ -244,7 +244,7 @@ def _security(request: Request, data: Path) -> SecurityFolder | None:
     if is_open(_bind(request.host)) and not request.insecure:
         raise Refused(
             f"--host {request.host}: everyone who reaches this machine could read, change and delete everything, "
-            "because nothing is encrypted and nobody has to log in",
+            "because nothing is encrypted and no login is needed",
             [
                 "encrypted, with users:  `--secure`",
                 "or, where only those reach it who may do everything:  `--insecure`",

@@ -63,7 +63,7 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: dict[str, str] = {}
     """Addresses of what runs elsewhere for this platform: `broker`, `registry`."""
     client_config: str | None = None
-    """Properties file with which a client may use everything here; None where nobody has to log in."""
+    """Properties file with which a client may use everything here; None if no login is needed."""
     is_secure: bool = False
     """Whether everything is encrypted, and asks who is there."""
     controller_ports: dict[str, int] = {}

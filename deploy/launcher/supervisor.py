@@ -212,7 +212,7 @@ class Supervisor:
             )
         except NotReady as error:
             return error, 0.0
-        except OSError as error:  # a file that somebody has removed must not end the other services
+        except OSError as error:  # a missing file must not end the other services
             return NotReady(f"could not be started: the certificate of the launcher cannot be used: {error}"), 0.0
         service.process = process
         log.info("service started", extra={"service": name, "pid": process.pid})

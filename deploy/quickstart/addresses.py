@@ -43,7 +43,7 @@ class PlatformAddresses:
     logs: Mapping[str, Path]
     """The log of each service, by its name."""
     client_config: Path | None = None
-    """The properties file by which clients log in; None where nobody has to."""
+    """The properties file by which clients log in; None if they need no login."""
 
     def cluster(self) -> ClientSettings:
         """The settings of a client of the cluster."""

@@ -1,1 +1,1 @@
-"""Kafka clients for each caller: nobody ever uses those of another."""
+"""Kafka clients for each caller, never used for another one."""

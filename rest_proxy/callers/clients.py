@@ -32,7 +32,7 @@ _LAZY: Final = ("producers", "cluster", "readers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all identities share: the limits of this proxy, and what costs nobody's rights."""
+    """What all identities share: the limits of this proxy, and parts that need no rights."""
 
     settings: ProxySettings
     metrics: ProxyMetrics

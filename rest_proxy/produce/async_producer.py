@@ -35,7 +35,7 @@ class InFlight:
 
 
 class ErrorNotes:
-    """Takes the errors of the library's producer, for whoever owns it."""
+    """Collects the errors of the library's producer for its owner."""
 
     def __init__(self) -> None:
         self.take: Callable[[KafkaError], None] = lambda _: None

@@ -1,4 +1,4 @@
-"""What can be wrong with the types of an expression; whoever knows its place in the statement says where."""
+"""Errors in the types of an expression. The caller adds the place in the statement."""
 
 from streams.errors import StreamsError
 

@@ -62,7 +62,7 @@ class Limits:
     """What connectors of one worker may use. Thread-safe."""
 
     def __init__(self, settings: ConnectSettings) -> None:
-        """Without a list everything is allowed where nobody has to log in, and nothing elsewhere."""
+        """Without a list everything is allowed if callers need no login, and nothing otherwise."""
         default = () if settings.methods else (_ALL,)
         paths = settings.connector_allowed_paths
         addresses = settings.connector_allowed_addresses

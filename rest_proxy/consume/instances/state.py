@@ -34,7 +34,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Key(NamedTuple):
-    """What tells instances apart. Nobody meets the instances of other callers, not even by their names."""
+    """What tells instances apart. A caller cannot see instances of others, not even by name."""
 
     owner: str
     """The principal that it belongs to; empty where callers do not log in."""

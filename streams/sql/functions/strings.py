@@ -11,7 +11,7 @@ from streams.sql.types import BYTES
 
 _CODE_POINTS: Final = "characters outside the basic plane count as one, in Java as two"
 _LENGTH_MAX: Final = 1_000_000
-"""What a text may be filled up to: whoever gives more would take Spark's memory."""
+"""The length that a text may be padded to: more would take Spark's memory."""
 _PATTERN: Final = "a pattern that Java cannot read ends the query"
 _SURROGATES: Final = (
     r"'^(\\\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})+$'"

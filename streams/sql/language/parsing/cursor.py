@@ -216,7 +216,7 @@ class Cursor:
             raise too_deep(Place(self.token.start, self.token.end))
 
     def leave(self) -> None:
-        """Come back from a level; after an error nobody does."""
+        """Leave a level; not called after an error."""
         self._depth -= 1
 
     def error_at(self, token: Token, message: str) -> StatementError:
