@@ -38,7 +38,7 @@ FolderOption = Annotated[
 NameArgument = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="Name of the certificate, and of the user that it stands for (CN).", show_default=False
+        metavar="NAME", help="Name of the certificate, and of the user that it identifies (CN).", show_default=False
     ),
 ]
 DaysOption = Annotated[int, typer.Option("--days", metavar="N", min=1, max=_DAYS_MAX, help="For how long it is valid.")]

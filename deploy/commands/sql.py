@@ -73,7 +73,7 @@ def _read(file: str | None, statements: str | None) -> tuple[str, str]:
         return file, content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        failure(f"{file} is not UTF-8: line {line} has a byte that stands for no character", ["save it as UTF-8"])
+        failure(f"{file} is not UTF-8: line {line} has a byte that is not part of a character", ["save it as UTF-8"])
         raise typer.Exit(2) from None
 
 

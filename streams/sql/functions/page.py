@@ -27,7 +27,7 @@ For all functions, casts and operators:
 * `NULL OR TRUE` is true; in ksqlDB it is an error, and so not true.
 * `CAST` of a text to TIMESTAMP takes all that Spark takes, if it begins as ISO 8601 does.
 * Spark runs no Python in lambda functions, so that these cannot be used there: {python}, and
-  functions of times whose zone is no literal.
+  functions of times whose zone is not a literal.
 
 | function | takes | difference |
 |---|---|---|
@@ -62,12 +62,12 @@ def _differences() -> Iterator[str]:
 
 
 def _in_python() -> Iterator[str]:
-    """The functions whose templates call Python, and those that do so for arguments that are no literals."""
+    """The functions whose templates call Python, and those that do so for arguments that are not literals."""
     for function in FUNCTIONS.values():
         templates = [one.write for one in function.overloads if isinstance(one.write, str)]
         if function.kind is Kind.SCALAR and any("caudal_" in template for template in templates):
             yield f"`{function.name}`"
-    yield from ("`ROUND` to a number of digits, and `EXTRACTJSONFIELD` of a path, that is no literal",)
+    yield from ("`ROUND` to a number of digits, and `EXTRACTJSONFIELD` of a path, that is not a literal",)
 
 
 def _cell(one: Overload) -> str:

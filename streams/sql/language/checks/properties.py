@@ -160,12 +160,12 @@ def _missing_columns(
     is_inferred = "VALUE_SCHEMA_ID" in given or value is None or value in INFERRING
     if not statement.columns and not is_inferred:
         message = (
-            f"The columns of {value} are in no registry: write them behind the name, as in "
+            f"The columns of {value} are not in a registry: write them after the name, as in "
             f"{statement.name.name} (ID STRING, ...)."
         )
         yield Problem(message, head)
     elif statement.kind is SourceKind.TABLE and not keys and "KEY_SCHEMA_ID" not in given and key not in INFERRING:
-        yield Problem("Tables require a PRIMARY KEY: write PRIMARY KEY behind the type of a column.", head)
+        yield Problem("Tables require a PRIMARY KEY: add PRIMARY KEY after the type of a column.", head)
 
 
 def _declared_twice(given: Mapping[str, Property], side: str, columns: Sequence[Column]) -> Iterator[Problem]:

@@ -54,7 +54,7 @@ def check_query(query: Query, purpose: Purpose) -> Iterator[Problem]:
 
 def _clauses(query: Query, purpose: Purpose) -> Iterator[Problem]:
     if query.window is not None and not query.group_by:
-        yield at(query.window, "WINDOW clause requires a GROUP BY clause: write GROUP BY behind it.")
+        yield at(query.window, "WINDOW clause requires a GROUP BY clause: add GROUP BY after it.")
     if query.emit is Emit.FINAL and query.window is None:
         yield at(query.source, "EMIT FINAL needs a WINDOW, whose end it waits for. Add one, or write EMIT CHANGES.")
     if query.having is not None and not query.group_by:
@@ -63,7 +63,10 @@ def _clauses(query: Query, purpose: Purpose) -> Iterator[Problem]:
         yield at(query.partition_by[0], "PARTITION BY cannot follow GROUP BY, which sets the key itself. Remove it.")
     for expression in query.partition_by:
         if isinstance(expression, NullLiteral) and len(query.partition_by) > 1:
-            yield at(expression, "PARTITION BY NULL removes the key, and stands alone. Remove NULL or the others.")
+            yield at(
+                expression,
+                "PARTITION BY NULL removes the key, so nothing can be listed with it. Remove NULL or the others.",
+            )
     if purpose is Purpose.PULL:
         yield from _only_in_push(query)
 
@@ -83,7 +86,7 @@ def _limit(query: Query, purpose: Purpose) -> Iterator[Problem]:
     if query.limit is None:
         return
     if purpose is Purpose.STORED:
-        yield at(query.limit, "LIMIT is for SELECT alone: what a statement stores has no end. Remove LIMIT.")
+        yield at(query.limit, "LIMIT is only for a SELECT that returns rows: a stored result has no end. Remove LIMIT.")
     elif query.limit.value < 0:
         yield at(query.limit, f"LIMIT is 0 or more, not {query.limit.value}.")
 
@@ -121,7 +124,7 @@ def _joins(query: Query) -> Iterator[Problem]:
             example = f"{query.source.known_as}.ID = {join.source.known_as}.ID"
             yield at(
                 join.condition,
-                f"ON is one equality of a column on each side, as in {example}. Other conditions stand in WHERE.",
+                f"ON is one equality of a column on each side, as in {example}. Put other conditions in WHERE.",
             )
         if join.within is not None:
             yield from _not_negative(join.within.before, "The time of WITHIN")
@@ -149,7 +152,7 @@ def _unknown_source(name: Identifier, known: set[str]) -> str:
         if meant
         else f" It reads {listed(sorted(known)[:10], last='and')}. For a field of a STRUCT, write ->."
     )
-    return f"{name.name} is no stream or table of this query.{hint}"
+    return f"{name.name} is not a stream or table of this query.{hint}"
 
 
 def _aggregates(query: Query, purpose: Purpose) -> Iterator[Problem]:
@@ -179,7 +182,7 @@ def _table_functions(query: Query) -> Iterator[Problem]:
     elsewhere += [clause for clause in (query.where, query.having) if clause is not None]
     for clause in elsewhere:
         for call in calls_of(clause, TABLE_FUNCTIONS):
-            yield at(call, f"{call.name.name} makes several rows of one, and can stand in SELECT only.")
+            yield at(call, f"{call.name.name} makes several rows of one, and can be used in SELECT only.")
     for item in query.items:
         yield from _table_functions_of_item(item, has_aggregates=has_aggregates)
 
@@ -215,7 +218,7 @@ def _window_bounds(query: Query) -> Iterator[Problem]:
 def _projection(query: Query, purpose: Purpose) -> Iterator[Problem]:
     for item in query.items:
         if isinstance(item, SelectExpression) and isinstance(item.expression, NullLiteral):
-            yield at(item.expression, "A NULL alone has no type. Write CAST(NULL AS type).")
+            yield at(item.expression, "NULL by itself has no type. Write CAST(NULL AS type).")
     if purpose is Purpose.STORED:
         yield from _stored_names(query)
 

@@ -107,7 +107,7 @@ def _insert_values(columns: tuple[Identifier, ...], values: tuple[Expression, ..
         parameters = {name.name for node in walk(value) if isinstance(node, Lambda) for name in node.parameters}
         for node in walk(value):
             if isinstance(node, ColumnReference) and node.name.name not in parameters:
-                yield at(node, f"{node.name.name} is a name, not a value. Text stands in single quotes: '...'.")
+                yield at(node, f"{node.name.name} is a name, not a value. Put text in single quotes: '...'.")
 
 
 def _count(items: Sized, word: str) -> str:

@@ -65,7 +65,7 @@ def parse_describe(cursor: Cursor) -> Describe:
         if cursor.accept(what.value):
             return Describe(what, None, cursor.accept("EXTENDED"), place=cursor.place_from(start))
     if cursor.is_word("EXTENDED") and cursor.is_name(ahead=1):
-        raise cursor.error_at(cursor.token, "EXTENDED stands behind the name, as in DESCRIBE orders EXTENDED.")
+        raise cursor.error_at(cursor.token, "EXTENDED comes after the name, as in DESCRIBE orders EXTENDED.")
     name = cursor.identifier("a stream or table")
     return Describe(Described.SOURCE, name, cursor.accept("EXTENDED"), place=cursor.place_from(start))
 

@@ -163,13 +163,13 @@ class Cursor:
     def _refuse_bad_word(self, token: Token, what: str) -> None:
         written = self.text[token.start : token.end]
         if not written.isascii():
-            message = f"A name with other letters than A to Z stands in backquotes: `{_shortened(written)}`."
+            message = f"Put a name with letters other than A to Z in backquotes: `{_shortened(written)}`."
             raise self.error_at(token, message)
         if is_likely_name(token.value):
-            message = f"{token.value} is a reserved word. As a name, it stands in backquotes: `{token.value}`."
+            message = f"{token.value} is a reserved word. To use it as a name, put it in backquotes: `{token.value}`."
             raise self.error_at(token, message)
         if token.value in RESERVED:
-            hint = "" if what.endswith("expression") else f" As a name, {token.value} stands in backquotes."
+            hint = "" if what.endswith("expression") else f" To use {token.value} as a name, put it in backquotes."
             raise self.unexpected(f"Expected {what}", hint=hint)
 
     def string(self, what: str) -> StringLiteral:
@@ -247,9 +247,11 @@ class Cursor:
             message = f"The {what} that begins here has no end. Close it with {end}"
             return StatementError(message, start=token.start, end=token.start + len(token.value))
         if token.kind is Kind.UNKNOWN:
-            return self.error_at(token, f"{token.value!r} means nothing here. In a name or text, it stands in quotes.")
+            return self.error_at(
+                token, f"{token.value!r} means nothing here. If it belongs to a name or a text, put that in quotes."
+            )
         if token.kind is Kind.VARIABLE:
-            message = f"The variable {token.value} is not defined. Write DEFINE {token.value} = '...'; before."
+            message = f"The variable {token.value} is not defined. Write DEFINE {token.value} = '...'; first."
             return self.error_at(token, message)
         return None
 

@@ -118,7 +118,7 @@ def parse_columns(cursor: Cursor) -> tuple[Column, ...]:
 def _column(cursor: Cursor) -> Column:
     start = cursor.token.start
     if cursor.is_word("PRIMARY", "KEY") and cursor.is_symbol("(", ahead=2):
-        raise cursor.error_at(cursor.token, "Write PRIMARY KEY behind each key column, as in ID STRING PRIMARY KEY.")
+        raise cursor.error_at(cursor.token, "Write PRIMARY KEY after each key column, as in ID STRING PRIMARY KEY.")
     name = cursor.identifier("a column")
     if cursor.is_symbol(",") or cursor.is_symbol(")"):
         raise cursor.unexpected(f"Expected the type of column {name.name}")
@@ -171,7 +171,9 @@ def _property(cursor: Cursor, *, keep_case: bool) -> Property:
         name = cursor.text[token.start : token.end]
         cursor.identifier("a property")
     if cursor.is_symbol("."):
-        raise cursor.error_at(token, "The name of a property with points stands in quotes, as in 'connector.class'.")
+        raise cursor.error_at(
+            token, "Put the name of a property that contains dots in quotes, as in 'connector.class'."
+        )
     cursor.expect_symbol("=", where=f"after {name}")
     value = parse_literal(cursor, f"the value of {name}")
     shown = name if keep_case else name.upper()

@@ -90,7 +90,7 @@ def _refuse_late_clause(cursor: Cursor) -> None:
     ):
         raise cursor.error_at(
             token,
-            f"{token.value} stands in the wrong place, or twice. The order is FROM, JOIN, WINDOW, WHERE, GROUP BY, "
+            f"{token.value} is in the wrong place or appears twice. The order is FROM, JOIN, WINDOW, WHERE, GROUP BY, "
             "PARTITION BY, HAVING, EMIT, LIMIT.",
         )
 
@@ -243,7 +243,7 @@ def _window_limits(cursor: Cursor) -> tuple[Duration | None, Duration | None]:
     cursor.expect("GRACE", where="PERIOD after the comma" if retention else "PERIOD or RETENTION after the comma")
     grace = _grace(cursor)
     if cursor.is_symbol(",") and cursor.ahead(1).value == "RETENTION":
-        raise cursor.error_at(cursor.ahead(1), "RETENTION stands before GRACE PERIOD.")
+        raise cursor.error_at(cursor.ahead(1), "RETENTION comes before GRACE PERIOD.")
     return retention, grace
 
 

@@ -62,7 +62,7 @@ MISTAKES: Final = (
         "SELECT a FROM t LIMIT 5 EMIT CHANGES;",
         25,
         (
-            "EMIT stands in the wrong place, or twice. The order is FROM, JOIN, WINDOW, WHERE, GROUP "
+            "EMIT is in the wrong place or appears twice. The order is FROM, JOIN, WINDOW, WHERE, GROUP "
             "BY, PARTITION BY, HAVING, EMIT, LIMIT."
         ),
     ),
@@ -89,7 +89,7 @@ MISTAKES: Final = (
     (
         "SELECT COUNT(*) FROM t WINDOW TUMBLING (SIZE 1 HOUR) EMIT CHANGES;",
         24,
-        "WINDOW clause requires a GROUP BY clause: write GROUP BY behind it.",
+        "WINDOW clause requires a GROUP BY clause: add GROUP BY after it.",
     ),
     (
         "SELECT a FROM t ORDER BY a EMIT CHANGES;",
@@ -107,12 +107,12 @@ MISTAKES: Final = (
     (
         "SELECT a FROM x JOIN y ON x.id = y.id AND x.b = 1 EMIT CHANGES;",
         27,
-        "ON is one equality of a column on each side, as in X.ID = Y.ID. Other conditions stand in WHERE.",
+        "ON is one equality of a column on each side, as in X.ID = Y.ID. Put other conditions in WHERE.",
     ),
     (
         "SELECT z.a FROM x JOIN y ON x.id = y.id EMIT CHANGES;",
         8,
-        "Z is no stream or table of this query. It reads X and Y. For a field of a STRUCT, write ->.",
+        "Z is not a stream or table of this query. It reads X and Y. For a field of a STRUCT, write ->.",
     ),
     (
         "SELECT CASE WHEN a = 1 THEN 2 FROM t;",
@@ -132,17 +132,17 @@ MISTAKES: Final = (
     (
         "SELECT NULL FROM t EMIT CHANGES;",
         8,
-        "A NULL alone has no type. Write CAST(NULL AS type).",
+        "NULL by itself has no type. Write CAST(NULL AS type).",
     ),
     (
         "SELECT ${x} FROM t;",
         8,
-        "The variable x is not defined. Write DEFINE x = '...'; before.",
+        "The variable x is not defined. Write DEFINE x = '...'; first.",
     ),
     (
         "SELECT größe FROM t;",
         8,
-        "A name with other letters than A to Z stands in backquotes: `größe`.",
+        "Put a name with letters other than A to Z in backquotes: `größe`.",
     ),
     (
         "CREATE STREM s (a INT) WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'JSON');",
@@ -167,7 +167,7 @@ MISTAKES: Final = (
     (
         "CREATE TABLE s (a INT) WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'JSON');",
         1,
-        "Tables require a PRIMARY KEY: write PRIMARY KEY behind the type of a column.",
+        "Tables require a PRIMARY KEY: add PRIMARY KEY after the type of a column.",
     ),
     (
         "CREATE STREAM s (a FLOAT) WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'JSON');",
@@ -197,7 +197,7 @@ MISTAKES: Final = (
     (
         "CREATE STREAM s (topic STRING) WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'JSON');",
         18,
-        "TOPIC is a reserved word. As a name, it stands in backquotes: `TOPIC`.",
+        "TOPIC is a reserved word. To use it as a name, put it in backquotes: `TOPIC`.",
     ),
     (
         "CREATE STREAM s (a INT b STRING) WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'JSON');",
@@ -269,7 +269,7 @@ MISTAKES: Final = (
     (
         "CREATE STREAM s AS SELECT a FROM t LIMIT 3;",
         42,
-        "LIMIT is for SELECT alone: what a statement stores has no end. Remove LIMIT.",
+        "LIMIT is only for a SELECT that returns rows: a stored result has no end. Remove LIMIT.",
     ),
     (
         "CREATE STREAM s AS SELECT COUNT(*) AS n, a FROM t GROUP BY a;",
@@ -289,7 +289,7 @@ MISTAKES: Final = (
     (
         'INSERT INTO s (a) VALUES ("text");',
         27,
-        "text is a name, not a value. Text stands in single quotes: '...'.",
+        "text is a name, not a value. Put text in single quotes: '...'.",
     ),
     (
         "INSERT INTO s VALUES (1), (2);",
@@ -329,7 +329,7 @@ MISTAKES: Final = (
     (
         "DESCRIBE EXTENDED s;",
         10,
-        "EXTENDED stands behind the name, as in DESCRIBE orders EXTENDED.",
+        "EXTENDED comes after the name, as in DESCRIBE orders EXTENDED.",
     ),
 )
 
