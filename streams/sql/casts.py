@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from streams.sql.errors import TypeProblem
-from streams.sql.expressions import Expression, sql_text
-from streams.sql.types import (
+from streams.model.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -24,6 +22,8 @@ from streams.sql.types import (
     quoted,
     spark_type,
 )
+from streams.sql.errors import TypeProblem
+from streams.sql.expressions import Expression, sql_text
 
 _INFINITE: Final = "double('Infinity')"
 _TIMESTAMP_TEXT: Final = r"'^\\s*[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T.*)?)?)?\\s*$'"

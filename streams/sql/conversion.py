@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from streams.sql.types import (
+from streams.model.types import (
     BIGINT,
     BYTES,
     DATE,

@@ -4,19 +4,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from streams.sql.types import BOOLEAN, STRING, SqlType
-
-SESSION: Final = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    "spark.sql.timeType.enabled": "true",
-    "spark.sql.variant.allowDuplicateKeys": "true",
-}
-"""What sessions need in which the expressions run: integers wrap around, what cannot be computed is NULL."""
+from streams.model.types import BOOLEAN, STRING, SqlType
 
 
 @dataclass(frozen=True, slots=True)

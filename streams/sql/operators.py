@@ -6,11 +6,7 @@ Comparisons are two-valued: with a NULL on either side they are false. Whatever 
 from collections.abc import Sequence
 from typing import Final
 
-from streams.sql.casts import cast
-from streams.sql.conversion import as_decimal, common_type, decimal_result, is_number
-from streams.sql.errors import TypeProblem
-from streams.sql.expressions import Expression, functions_of, sql_text
-from streams.sql.types import (
+from streams.model.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -31,6 +27,10 @@ from streams.sql.types import (
     quoted,
     spark_type,
 )
+from streams.sql.casts import cast
+from streams.sql.conversion import as_decimal, common_type, decimal_result, is_number
+from streams.sql.errors import TypeProblem
+from streams.sql.expressions import Expression, functions_of, sql_text
 
 COMPARISONS: Final = {
     "=": "EQUAL",

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streams.sql import operators, types
+from streams.model import types
+from streams.model.session import SESSION
+from streams.sql import operators
 from streams.sql.casts import cast
 from streams.sql.conversion import common_type
-from streams.sql.expressions import SESSION, Expression, condition
+from streams.sql.expressions import Expression, condition
 from streams.sql.functions.model import Kind
 from streams.sql.functions.table import FUNCTIONS, call
 from tests.support.spark_java import needs_java

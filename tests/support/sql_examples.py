@@ -4,7 +4,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
-from streams.sql import operators, types
+from streams.model import types
+from streams.sql import operators
 from streams.sql.expressions import Expression
 from tests.support.sql_values import Fields, Null, Unit, expression
 

@@ -10,11 +10,12 @@ from inspect import signature
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stub has none
 
-from streams.sql import operators, types
+from streams.functions.columns import on_columns
+from streams.functions.values import PYTHON_FUNCTIONS
+from streams.model import types
+from streams.sql import operators
 from streams.sql.casts import cast
 from streams.sql.expressions import Expression, Lambda, sql_double, text_literal
-from streams.sql.functions.python.columns import on_columns
-from streams.sql.functions.python.values import PYTHON_FUNCTIONS
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ a table function is an array: the query makes a row of each item.
 from collections.abc import Sequence
 from typing import Final
 
+from streams.model.types import Array, Field, SqlType, Struct
 from streams.sql.errors import TypeProblem
 from streams.sql.functions.model import Call, Function, Kind, Overload, overload
-from streams.sql.types import Array, Field, SqlType, Struct
 
 _STATE: Final = "all values are kept in the state"
 _CUBE: Final = (

@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
+from streams.model.types import TIME, TIMESTAMP, Array, Map, SqlType, Struct, contains, quoted
 from streams.sql.casts import time_text
 from streams.sql.expressions import sql_text
 from streams.sql.functions.model import Call, Function, Overload, overload
-from streams.sql.types import TIME, TIMESTAMP, Array, Map, SqlType, Struct, contains, quoted
 
 _PLAIN_PATH: Final = re.compile(r"\$(?:\.[A-Za-z_]\w*|\[\d{1,9}\])*")
 

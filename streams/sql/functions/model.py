@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from streams.model.types import SqlType, quoted, spark_type
 from streams.sql.casts import cast, cast_text
 from streams.sql.errors import TypeProblem
 from streams.sql.expressions import Expression, Lambda, functions_of
@@ -19,7 +20,6 @@ from streams.sql.functions.signatures import (
     shown,
     shown_parameters,
 )
-from streams.sql.types import SqlType, quoted, spark_type
 
 _PLACE: Final = re.compile(r"\{([A-Za-z_]+)\}")
 _PYTHON: Final = re.compile(r"\bcaudal_\w+(?=\()")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from streams.model.types import STRING, Array, Map, SqlType, quoted, spark_type
 from streams.sql.casts import cast_text
 from streams.sql.expressions import Expression, Lambda
 from streams.sql.functions.model import Call, Function, Overload, lambda_text, overload
 from streams.sql.functions.signatures import entry_struct
-from streams.sql.types import STRING, Array, Map, SqlType, quoted, spark_type
 
 _ASCENDING: Final = "in ('ASC', 'ASCENDING')"
 _DESCENDING: Final = "in ('DESC', 'DESCENDING')"

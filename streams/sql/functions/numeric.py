@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from streams.model.types import Decimal, SqlType, spark_type
 from streams.sql.functions.model import Call, Function, overload
-from streams.sql.types import Decimal, SqlType, spark_type
 
 _CATEGORY: Final = "MATHEMATICAL"
 _LARGE: Final = "4503599627370496D"

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from streams.sql.conversion import common_type, conversion_cost, is_number
-from streams.sql.expressions import Expression, Lambda
-from streams.sql.types import (
+from streams.model.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -29,6 +27,8 @@ from streams.sql.types import (
     Struct,
     quoted,
 )
+from streams.sql.conversion import common_type, conversion_cost, is_number
+from streams.sql.expressions import Expression, Lambda
 
 Argument: TypeAlias = SqlType | Lambda
 _TOKEN: Final = re.compile(r"\w+|=>|\.\.\.|[<>(),]|\S")

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from streams.model.types import BYTES
 from streams.sql.errors import TypeProblem
 from streams.sql.expressions import sql_text
 from streams.sql.functions.model import Call, Function, Overload, overload
-from streams.sql.types import BYTES
 
 _CODE_POINTS: Final = "characters outside the basic plane count as one, in Java as two"
 _LENGTH_MAX: Final = 1_000_000

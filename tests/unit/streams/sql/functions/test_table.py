@@ -2,12 +2,12 @@
 
 import pytest
 
+from streams.model.types import BIGINT, DOUBLE, INTEGER, NULL, STRING, TIMESTAMP, Array, Decimal, Map, SqlType
 from streams.sql.errors import TypeProblem, UnknownFunction, WrongArguments
 from streams.sql.expressions import Expression, Lambda, text_literal
 from streams.sql.functions.model import Kind
 from streams.sql.functions.page import page
 from streams.sql.functions.table import FUNCTIONS, call, find
-from streams.sql.types import BIGINT, DOUBLE, INTEGER, NULL, STRING, TIMESTAMP, Array, Decimal, Map, SqlType
 
 _TEXT = Expression("a", STRING)
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.sql.conversion import common_type, conversion_cost, decimal_result
-from streams.sql.types import (
+from streams.model.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -29,6 +28,7 @@ from streams.sql.types import (
     json_schema,
     spark_type,
 )
+from streams.sql.conversion import common_type, conversion_cost, decimal_result
 
 _NESTED = Struct((Field("A", Array(Decimal(5, 2))), Field("b`c", Map(STRING, TIME))))
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
-from streams.sql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Array, Map, SqlType
+from streams.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Array, Map, SqlType
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 FAILURES: Final = (ValueError, ArithmeticError, LookupError, OSError, struct.error, RecursionError)

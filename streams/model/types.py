@@ -1,5 +1,6 @@
 """The types of SQL as values: their names, the JSON by which the REST API tells them, and Spark's names for them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -141,6 +142,68 @@ _SPARK: Final = {
 def quoted(name: str) -> str:
     """A name between backticks, as ksqlDB prints it and as Spark reads it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+_TOKEN: Final = re.compile(r"\s*(?:`((?:[^`]|``)*)`|(\w+)|([<>(),]))")
+
+
+def parse_type(text: str) -> SqlType:
+    """The type that `str` prints like this; ValueError for any other text."""
+    tokens: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            raise ValueError(f"not a type: {text}")
+        position = found.end()
+        name, word, symbol = found.groups()
+        tokens.append(("name", name.replace("``", "`")) if name is not None else ("", word or symbol))
+    tokens.reverse()
+    try:
+        parsed = _parsed(tokens)
+    except (IndexError, KeyError) as error:
+        raise ValueError(f"not a type: {text}") from error
+    if tokens:
+        raise ValueError(f"not a type: {text}")
+    return parsed
+
+
+def _parsed(tokens: list[tuple[str, str]]) -> SqlType:
+    word = tokens.pop()[1]
+    match word:
+        case "ARRAY":
+            _expect(tokens, "<")
+            kind: SqlType = Array(_parsed(tokens))
+        case "MAP":
+            _expect(tokens, "<")
+            key = _parsed(tokens)
+            _expect(tokens, ",")
+            kind = Map(key, _parsed(tokens))
+        case "STRUCT":
+            _expect(tokens, "<")
+            fields: list[Field] = []
+            while tokens[-1] != ("", ">"):
+                if fields:
+                    _expect(tokens, ",")
+                name = tokens.pop()[1]
+                fields.append(Field(name, _parsed(tokens)))
+            kind = Struct(tuple(fields))
+        case "DECIMAL":
+            _expect(tokens, "(")
+            precision = int(tokens.pop()[1])
+            _expect(tokens, ",")
+            kind = Decimal(precision, int(tokens.pop()[1]))
+            _expect(tokens, ")")
+            return kind
+        case _:
+            return PRIMITIVES[word]
+    _expect(tokens, ">")
+    return kind
+
+
+def _expect(tokens: list[tuple[str, str]], symbol: str) -> None:
+    if tokens.pop() != ("", symbol):
+        raise KeyError(symbol)
 
 
 def spark_type(kind: SqlType) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from streams.sql.functions.python.values import FAILURES, PythonFunction
-from streams.sql.types import Array, Map, Name, Primitive, SqlType
+from streams.functions.values import FAILURES, PythonFunction
+from streams.model.types import Array, Map, Name, Primitive, SqlType
 
 _ARROW = {
     Name.BOOLEAN: pa.bool_(),

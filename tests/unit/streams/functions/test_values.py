@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.sql.functions.python.columns import on_columns
-from streams.sql.functions.python.values import PYTHON_FUNCTIONS, instr, round_decimal, shift_zone, truncate_decimal
+from streams.functions.columns import on_columns
+from streams.functions.values import PYTHON_FUNCTIONS, instr, round_decimal, shift_zone, truncate_decimal
 
 _DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**20), max_value=10**20)
 
