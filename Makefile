@@ -107,8 +107,15 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 	$(fetch_java)
 	mvn -q -B -f tests/support/java/connect.xml -Dkafka.version=$(KAFKA_CONNECT) dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/connect
+	mvn -q -B -f tests/support/java/streams/pom.xml -Dkafka.version=$(KAFKA) dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/streams
+	mvn -q -B -f tests/support/java/vertx.xml dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/vertx
 	$(JAVA) CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect $(BIN)/python -m pytest \
 		tests/conformance/test_java_*.py tests/conformance/test_connect_real.py tests/conformance/test_kafka_*tools.py
+	CAUDAL_KAFKA_STREAMS=$(CURDIR)/$(VENV)/java/streams CAUDAL_VERTX=$(CURDIR)/$(VENV)/java/vertx \
+		$(BIN)/python -m pytest -m "not bench" \
+		tests/conformance/test_kafka_streams_semantics.py tests/conformance/test_ksqldb_clients.py
 
 test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
 	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)

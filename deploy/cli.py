@@ -27,13 +27,14 @@ def _run_tool(given: list[str]) -> int:
     from core_broker.service.settings import SettingsError
     from deploy.clients.connect import ConnectCallError
     from deploy.clients.failures import explain
+    from deploy.clients.sql import SqlCallError
     from deploy.terminal.output import err, failure
     from schema_registry.client.errors import ClientError as RegistryClientError
     from streams.errors import StreamsError
 
     try:
         application()(given, prog_name="caudal")
-    except (ClientError, RegistryClientError, ConnectCallError, StreamsError) as error:
+    except (ClientError, RegistryClientError, ConnectCallError, SqlCallError, StreamsError) as error:
         failure(*explain(error))
         return 1
     except SettingsError as error:
@@ -69,7 +70,6 @@ def application() -> "typer.Typer":
         quickstart,
         quota,
         services,
-        sql,
         status,
         up,
         user,
@@ -77,12 +77,14 @@ def application() -> "typer.Typer":
     from deploy.commands.acl import rules
     from deploy.commands.cluster import describe
     from deploy.commands.connector import connectors
+    from deploy.commands.options import Commands
     from deploy.commands.schema import schemas
     from deploy.commands.spark import sql as spark
+    from deploy.commands.sql import sql
     from deploy.commands.topic import topics
 
     completion.prepare()
-    app = typer.Typer(
+    app = Commands(
         add_completion=False,  # `caudal completion` has better scripts
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -116,6 +118,7 @@ def application() -> "typer.Typer":
         ("Services", "broker", services.broker, services.BROKER_EPILOG),
         ("Services", "registry", services.registry, services.REGISTRY_EPILOG),
         ("Services", "rest-proxy", services.rest_proxy, services.REST_PROXY_EPILOG),
+        ("Services", "streams", services.streams, services.STREAMS_EPILOG),
         ("Services", "connect-worker", services.connect_worker, services.CONNECT_WORKER_EPILOG),
         ("Tools", "sql", sql.sql, sql.EPILOG),
         ("Tools", "completion", completion.completion, completion.EPILOG),

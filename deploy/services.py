@@ -52,6 +52,10 @@ def settings_type(name: str) -> "type[ServiceSettings]":
             from connect.settings import ConnectSettings
 
             return ConnectSettings
+        case "streams":
+            from streams.settings import StreamsSettings
+
+            return StreamsSettings
         case _:
             raise KeyError(name)
 
@@ -72,6 +76,8 @@ def _run(name: str, settings: Any, *, options: Sequence[str]) -> int:
             from connect.__main__ import run_tasks
 
             run = partial(run_tasks, options=options)
+        case "streams":
+            from streams.__main__ import run
         case _:
             raise KeyError(name)
     return run(settings)

@@ -78,8 +78,18 @@ CONNECT: Final = Service(
     settings_page="connect/SETTINGS.md",
     needs=("broker", "registry"),
 )
+STREAMS: Final = Service(
+    name="streams",
+    title="Streams",
+    purpose="SQL over topics, with ksqlDB's API; Spark runs its queries",
+    port=8088,
+    environment_prefix="KSQL_",
+    config_file="ksql-server.properties",
+    settings_page="streams/SETTINGS.md",
+    needs=("broker", "registry"),
+)
 
-STACK: Final = (BROKER, REGISTRY, REST_PROXY, CONNECT)
+STACK: Final = (BROKER, REGISTRY, REST_PROXY, CONNECT, STREAMS)
 """In the order in which they start; they stop in reverse."""
 BY_NAME: Final = {service.name: service for service in STACK}
 THIS_MACHINE: Final = "localhost"
@@ -91,7 +101,11 @@ CERTIFICATES_LISTENER: Final = "CERTIFICATES"
 """The listeners of a secured broker: for logins with a password, and for those with a certificate, as of brokers."""
 CONTROLLERS_LISTENER: Final = "CONTROLLER"
 SPARK_CONNECT_PORT: Final = 15002
-"""The port for notebooks. Spark is not a service of its own: Connect starts it on first use."""
+"""The port for notebooks. Spark is not a service of its own: Connect and streams start it on first use."""
+WITH_SPARK: Final = (CONNECT.name, STREAMS.name)
+"""Services that start Spark when they need it."""
+_CLIENTS: Final = (REST_PROXY.name, CONNECT.name, STREAMS.name)
+"""Services that are clients of the cluster."""
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _NUMBERED_BROKER: Final = re.compile(r"broker-([1-9]\d*)")
 
@@ -157,19 +171,12 @@ def settings_of(
     own_urls = {other: f"{address.scheme}://{address.host}:{address.port}" for other, address in addresses.items()}
     urls = own_urls | dict(elsewhere)
     brokers = {other: address for other, address in addresses.items() if kind_of(other) is BROKER}
-    if name in ("rest-proxy", "connect"):
+    if name in _CLIENTS:
         own_brokers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers.values())
         settings["bootstrap.servers"] = elsewhere.get("broker") or own_brokers
     match kind.name:
         case "broker":
-            # By default a new group waits 3 s for more members; Kafka's own sample configuration turns that off, too.
-            settings |= {"log.dirs": own.data, "group.initial.rebalance.delay.ms": "0"}
-            if own.metrics_port is not None:
-                settings["metrics.listener"] = f"{own.scheme}://{own.bind}:{own.metrics_port}"
-            if "registry" in urls:
-                # Only guarded topics use it.
-                settings["confluent.schema.registry.url"] = urls["registry"]
-            settings["listeners"] = _listeners_of(own)
+            settings |= _broker_settings(own, urls)
             if len(brokers) > 1:
                 settings |= _cluster_settings(name, brokers)
         case "registry":
@@ -178,8 +185,37 @@ def settings_of(
             settings |= {"schema.registry.url": urls["registry"], "state.dir": own.data}
         case "connect":
             settings |= {"rest.advertised.host.name": own.host, "spark.caudal.data.dir": own.data}
+        case "streams":
+            settings |= _streams_settings(own, urls)
+            if len(brokers) > 1:
+                settings["ksql.internal.topic.replicas"] = str(_replicas(brokers))
         case _:
             raise KeyError(name)
+    return settings
+
+
+def _broker_settings(own: ServiceAddress, urls: Mapping[str, str]) -> dict[str, str]:
+    """Settings of every broker."""
+    # By default a new group waits 3 s for more members; Kafka's own sample configuration turns that off, too.
+    settings = {"listeners": _listeners_of(own), "log.dirs": own.data, "group.initial.rebalance.delay.ms": "0"}
+    if own.metrics_port is not None:
+        settings["metrics.listener"] = f"{own.scheme}://{own.bind}:{own.metrics_port}"
+    if "registry" in urls:
+        # Only guarded topics use it.
+        settings["confluent.schema.registry.url"] = urls["registry"]
+    return settings
+
+
+def _streams_settings(own: ServiceAddress, urls: Mapping[str, str]) -> dict[str, str]:
+    """Settings of the service of SQL."""
+    settings = {
+        "ksql.schema.registry.url": urls["registry"],
+        "ksql.streams.state.dir": own.data,
+        "spark.caudal.data.dir": f"{own.data}/spark",
+    }
+    if "connect" in urls:
+        # Only statements about connectors use it.
+        settings["ksql.connect.url"] = urls["connect"]
     return settings
 
 
@@ -194,10 +230,15 @@ def _listeners_of(own: ServiceAddress) -> str:
     return ",".join(listeners)
 
 
+def _replicas(brokers: Mapping[str, ServiceAddress]) -> int:
+    """How many copies a cluster keeps of each topic."""
+    return min(3, len(brokers))
+
+
 def _cluster_settings(name: str, brokers: Mapping[str, ServiceAddress]) -> dict[str, str]:
     """Settings of one broker of a cluster: the first forms it, the others join it and become voters."""
     first = next(iter(brokers))
-    replicas = min(3, len(brokers))
+    replicas = _replicas(brokers)
     # With three copies a write is on two; with two it has to do with one, or no broker could fail.
     in_sync = str(max(1, replicas - 1))
     settings = {

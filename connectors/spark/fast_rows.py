@@ -19,8 +19,8 @@ from connectors.spark.raw_records import headers_of
 from connectors.spark.record_rows import key_columns, value_key_columns
 from connectors.spark.rows import DELETED, Columns, Rows, flat, merged
 from streams.errors import WrongOption
+from streams.formats.frames import schema_ids
 from streams.spark.decoding.decoder import Decoded, Decoder, Part
-from streams.spark.decoding.frames import schema_ids
 from streams.spark.decoding.opening import open_decoder
 from streams.spark.decoding.spec import DecoderSpec, Format
 from streams.spark.topics.fetching import RawBatch

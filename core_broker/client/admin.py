@@ -336,6 +336,16 @@ class Admin:
 
         return self._ask(list_offsets)
 
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
+        """Delete the records of partitions that are before these offsets."""
+        if not before:
+            return
+        places = [KafkaTopicPartition(*place, offset) for place, offset in before.items()]
+        with map_errors():
+            futures = self._client.delete_records(places, request_timeout=self._timeout)
+        for future in futures.values():
+            self._wait(future)
+
     # --- groups ---
 
     def groups(self) -> list[GroupSummary]:
@@ -382,20 +392,36 @@ class Admin:
 
     def group_offsets(self, group_id: str) -> dict[TopicPartition, int]:
         """The committed offsets of a group."""
-        return {place: commit.offset for place, commit in self.group_commits(group_id).items()}
+        return {(item.topic, item.partition): item.offset for item in self._commits(group_id) if item.offset >= 0}
 
     def group_commits(self, group_id: str) -> dict[TopicPartition, Commit]:
-        """The same, with the metadata of each commit."""
+        """The same, with the metadata of each commit.
+
+        Over a connection of our own where it can log in: the library gives out metadata without their end, with
+        whatever stands behind them in memory.
+        """
+        if not self._direct.can_connect:
+            found = [one for one in self._commits(group_id) if one.offset >= 0]
+            return {(one.topic, one.partition): Commit(one.offset, one.metadata or "") for one in found}
+
+        def fetch(_: AdminClient, __: float) -> dict[TopicPartition, Commit]:
+            coordinator = self.group(group_id).coordinator
+            try:
+                return {} if coordinator is None else self._direct.commits(coordinator, group_id)
+            except Retriable as error:
+                raise Unreachable(str(error)) from error
+
+        return self._ask(fetch)
+
+    def _commits(self, group_id: str) -> Sequence[Any]:
         request = [ConsumerGroupTopicPartitions(group_id)]
 
         def list_offsets(client: Callable[[], AdminClient], seconds: float) -> Any:
             futures = client().list_consumer_group_offsets(request, request_timeout=seconds)
             return self._wait(futures[group_id]).topic_partitions or []
 
-        found = self._ask_coordinators(list_offsets)
-        return {
-            (item.topic, item.partition): Commit(item.offset, item.metadata or "") for item in found if item.offset >= 0
-        }
+        found: Sequence[Any] = self._ask_coordinators(list_offsets)
+        return found
 
     def committed_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The last stable offsets of partitions, in one call; partitions that no longer exist are left out."""

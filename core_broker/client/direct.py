@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from core_broker.client.config_entries import SOURCES
-from core_broker.client.connection import Connection
+from core_broker.client.connection import Connection, can_log_in
 from core_broker.client.errors import from_code
+from core_broker.client.group_consumer import Commit
 from core_broker.client.models import Broker, Config, Synonym
 from core_broker.client.settings import ClientSettings
 from core_broker.protocol.fields import Message
@@ -37,11 +38,15 @@ from core_broker.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
+from core_broker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 R = TypeVar("R", bound=Message)
 _BROKER, _EVERY_BROKER = 4, ""
 _SET, _DELETE = 0, 1
 _ANY = 1
+_OFFSET_FETCH_VERSION = 5
+_LIBRARY_END = "\0"
+"""librdkafka commits metadata with the end of its text in C."""
 _DEFAULT_CONFIG = 5
 
 
@@ -50,6 +55,12 @@ class DirectAdmin:
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
+
+    @property
+    def can_connect(self) -> bool:
+        """Whether these connections can log in, if the cluster asks for that."""
+        protocol = str(self._settings.properties.get("security.protocol", "plaintext")).upper()
+        return not protocol.startswith("SASL") or can_log_in(self._settings)
 
     def cluster_configs(self, broker: Broker) -> list[Config]:
         """The dynamic configs set for the whole cluster, by key."""
@@ -101,6 +112,20 @@ class DirectAdmin:
         _raise_error(response.error_code, None)
         for result in (partition for found in response.topics for partition in found.partitions):
             _raise_error(result.error_code, None)
+
+    def commits(self, coordinator: Broker, group_id: str) -> dict[tuple[str, int], Commit]:
+        """The committed offsets of a group, with their metadata."""
+        request = OffsetFetchRequest(group_id, None)
+        response = self._send(coordinator, request, _OFFSET_FETCH_VERSION, OffsetFetchResponse)
+        _raise_error(response.error_code, None)
+        found = {}
+        for topic in response.topics:
+            for partition in topic.partitions:
+                _raise_error(partition.error_code, None)
+                metadata = (partition.metadata or "").removesuffix(_LIBRARY_END)
+                commit = Commit(partition.committed_offset, metadata)
+                found[topic.name, partition.partition_index] = commit
+        return found
 
     def check_acls(self, broker: Broker) -> None:
         """Raise the error of DescribeAcls, if any. The filter matches nothing, so the response is short."""

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -30,6 +30,7 @@ from core_broker.client.settings import ClientSettings, Configuration
 
 _PAUSE_SECONDS = 0.1
 _OFFSETS_SECONDS = 10.0
+_POLLED_EVERY = 500
 _GRACE_SECONDS = 5.0
 """How much later than its time-out a call of the library may return."""
 _DEFAULTS: Configuration = {
@@ -98,21 +99,43 @@ class TransactionalProducer:
                 with _map_transaction_errors():
                     self._producer.poll(_PAUSE_SECONDS)
 
-    def send_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def send_columns(
+        self,
+        topic: str,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        *,
+        timestamps_ms: Sequence[int],
+        partitions: Sequence[int],
+    ) -> None:
+        """Queue many records; a timestamp of 0 is the present time, and for partition -1 the producer chooses."""
+        produce, poll, note = self._producer.produce, self._producer.poll, self._note_delivery
+        rows = zip(values, keys, partitions, timestamps_ms, strict=True)
+        with _map_transaction_errors():
+            for index, (value, key, partition, timestamp_ms) in enumerate(rows):
+                if not index % _POLLED_EVERY:
+                    poll(0)
+                try:
+                    produce(topic, value, key, partition, on_delivery=note, timestamp=timestamp_ms)
+                except BufferError:
+                    self._wait_for_room()
+                    produce(topic, value, key, partition, on_delivery=note, timestamp=timestamp_ms)
+
+    def send_offsets(self, group: str, offsets: Mapping[TopicPartition, int], *, metadata: str = "") -> None:
         """Commit offsets (the next one of each partition) for a group, together with the records of the transaction.
 
         This producer is not a member of the group, so concurrent commits of others are not detected.
         """
         if group not in self._groups:
             self._groups[group] = _group_metadata(group)
-        places = [KafkaTopicPartition(*place, offset) for place, offset in offsets.items()]
-        metadata, seconds = self._groups[group], min(self._timeout, _OFFSETS_SECONDS)
+        places = [KafkaTopicPartition(*place, offset, metadata) for place, offset in offsets.items()]
+        member, seconds = self._groups[group], min(self._timeout, _OFFSETS_SECONDS)
 
         def send() -> None:
             try:
                 call_within(
                     seconds + _GRACE_SECONDS,
-                    lambda: self._producer.send_offsets_to_transaction(places, metadata, seconds),
+                    lambda: self._producer.send_offsets_to_transaction(places, member, seconds),
                 )
             except Stuck:
                 self._is_stuck = True
@@ -144,6 +167,14 @@ class TransactionalProducer:
         with suppress(KafkaException, SystemError):
             self._producer.purge()
             self._producer.flush(1.0)
+
+    def _wait_for_room(self) -> None:
+        """Wait until the queue of unsent records has become shorter."""
+        deadline, before = time.monotonic() + self._timeout, len(self._producer)
+        while len(self._producer) >= before:
+            if time.monotonic() > deadline:
+                raise Unreachable("the queue of unsent records stayed full")
+            self._producer.poll(_PAUSE_SECONDS)
 
     def _note_delivery(self, error: KafkaError | None, _: object) -> None:
         if error is not None and self._failed is None:

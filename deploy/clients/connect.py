@@ -17,12 +17,11 @@ from urllib.parse import quote
 
 import httpx2
 
-from deploy.clients.http_login import INSIST, HttpLogin, trust_problem
+from deploy.clients.http import open_http
+from deploy.clients.http_login import HttpLogin, trust_problem
 
 Query = Mapping[str, str | int | bool | list[str]]
 Json = dict[str, Any]
-
-_CONNECT_SECONDS: Final = 5.0
 
 
 class ConnectCallError(Exception):
@@ -62,26 +61,8 @@ class ConnectClient:
 
     def __init__(self, url: str, *, timeout_seconds: float, login: HttpLogin | None = None) -> None:
         """Raises ValueError for an invalid address, and errors of the cluster's client if the login cannot be used."""
-        timeout = httpx2.Timeout(timeout_seconds, connect=min(timeout_seconds, _CONNECT_SECONDS))
         self._url = url.rstrip("/")
-        try:
-            parsed = httpx2.URL(self._url)
-        except httpx2.InvalidURL as error:
-            raise ValueError(f"{url!r} is not a valid address: {error}") from None
-        if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise ValueError(f"{url!r} must look like http://host:8083")
-        login = login or HttpLogin()
-        if parsed.userinfo and not login.may_send_to(self._url):
-            raise ValueError(f"the password in it would go unencrypted to {parsed.host}: use https, or add {INSIST}")
-        authorization = login.authorization(self._url)
-        # Only what the options say: no proxy from the environment between us and localhost.
-        self._http = httpx2.Client(
-            verify=login.tls() if parsed.scheme == "https" else False,
-            headers={} if authorization is None else {"authorization": authorization},
-            timeout=timeout,
-            trust_env=False,
-            follow_redirects=False,
-        )
+        self._http = open_http(self._url, example="http://host:8083", timeout_seconds=timeout_seconds, login=login)
 
     def __enter__(self) -> Self:
         return self

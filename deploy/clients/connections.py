@@ -10,6 +10,7 @@ from core_broker.service.properties import from_assignments, read_file
 from core_broker.service.settings import Problem, SettingsError
 from deploy.clients.connect import ConnectClient
 from deploy.clients.http_login import HttpLogin
+from deploy.clients.sql import SqlClient
 from deploy.stack import DEFAULT_BOOTSTRAP
 
 _SERVERS: Final = "bootstrap.servers"
@@ -53,9 +54,28 @@ def connect_client(
     insists: bool = False,
 ) -> ConnectClient:
     """A client of a Connect worker, logged in as at the cluster; raises SettingsError and ValueError."""
+    login = _login_of_client(properties, client_config, insists=insists)
+    return ConnectClient(connect, timeout_seconds=timeout, login=login)
+
+
+def sql_client(
+    streams: str,
+    properties: Iterable[str] | None = None,
+    client_config: Path | None = None,
+    *,
+    timeout: float,
+    insists: bool = False,
+) -> SqlClient:
+    """A client of the service of SQL, logged in as at the cluster; raises SettingsError and ValueError."""
+    login = _login_of_client(properties, client_config, insists=insists)
+    return SqlClient(streams, timeout_seconds=timeout, login=login)
+
+
+def _login_of_client(properties: Iterable[str] | None, client_config: Path | None, *, insists: bool) -> HttpLogin:
+    """The login in the properties of a Kafka client: of the file, and of the command line."""
     file, typed = read_properties(None, client_config), read_properties(properties, None)
     given = {key: value for key, value in {**file, **typed}.items() if is_login_property(key) or key in typed}
-    return ConnectClient(connect, timeout_seconds=timeout, login=login_of(given, insists=insists))
+    return login_of(given, insists=insists)
 
 
 def login_of(given: Mapping[str, str], *, insists: bool = False) -> HttpLogin:

@@ -16,6 +16,7 @@ from core_broker.client.errors import (
 )
 from core_broker.errors import ErrorCode
 from deploy.clients import connect as connect_errors
+from deploy.clients import sql as sql_errors
 from schema_registry.client import errors as registry_errors
 from streams.errors import EngineError, EngineUnavailable, JavaMissing, StreamsError
 
@@ -32,7 +33,11 @@ _WHO: Final = (
 
 
 def explain(
-    error: ClientError | registry_errors.ClientError | connect_errors.ConnectCallError | StreamsError,
+    error: ClientError
+    | registry_errors.ClientError
+    | connect_errors.ConnectCallError
+    | sql_errors.SqlCallError
+    | StreamsError,
 ) -> tuple[str, list[str]]:
     """The line and the next steps for an error of a client."""
     match error:
@@ -40,6 +45,8 @@ def explain(
             return _explain_cluster_error(error)
         case connect_errors.ConnectCallError():
             return _explain_connect_error(error)
+        case sql_errors.SqlCallError():
+            return _explain_sql_error(error)
         case StreamsError():
             return _explain_spark_error(error)
         case _:
@@ -121,6 +128,23 @@ def _explain_connect_error(error: connect_errors.ConnectCallError) -> tuple[str,
             return str(error), ["stop it first:  `caudal connector stop NAME`"]
         case _ if error.status >= 500:
             return f"The Connect worker failed: {error}", ["it may be temporary: try again in a moment, or see its log"]
+        case _:
+            return str(error), []
+
+
+def _explain_sql_error(error: sql_errors.SqlCallError) -> tuple[str, list[str]]:
+    match error:
+        case sql_errors.ServerUnreachable():
+            return f"The service of SQL cannot be reached: {error}", [
+                "start the platform:  `caudal up`, or the service alone:  `caudal streams`",
+                "or say where one is:  `--server http://host:8088` (or set CAUDAL_STREAMS)",
+            ]
+        case sql_errors.LoginRefused() if error.status == http.HTTPStatus.FORBIDDEN:
+            return str(error), [_RULES]
+        case sql_errors.LoginRefused():
+            return str(error), [*_WHO]
+        case sql_errors.NotReady():
+            return f"The service of SQL is not ready: {error}", ["try again in a moment, or see  `caudal logs streams`"]
         case _:
             return str(error), []
 

@@ -28,6 +28,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     registry: str | None = None
     rest_proxy: str | None = None
     connect: str | None = None
+    streams: str | None = None
     spark: str | None = None
     """The folder of the Spark engine."""
 

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from deploy.stack import CONNECT
+from deploy.stack import CONNECT, STREAMS
 
 if TYPE_CHECKING:
     from core_broker.client.settings import ClientSettings
     from deploy.clients.connect import ConnectClient
+    from deploy.clients.sql import SqlClient
     from deploy.commands.target import Target
     from schema_registry.client.registry_client import RegistryClient
 
 DEFAULT_CONNECT = f"http://localhost:{CONNECT.port}"
+DEFAULT_STREAMS = f"http://localhost:{STREAMS.port}"
 
 
 def find_target(profile: str | None) -> "Target":
@@ -95,3 +97,24 @@ def open_worker(
         return connect_client(address, properties, file, timeout=timeout, insists=insecure_http)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--connect") from None
+
+
+def open_streams(
+    streams: str | None,
+    *,
+    profile: str | None,
+    properties: list[str] | None,
+    client_config: Path | None,
+    insecure_http: bool,
+    timeout: float,
+) -> "SqlClient":
+    """A client of the service of SQL; raises BadParameter and SettingsError."""
+    from deploy.clients.connections import sql_client
+
+    target = find_target(profile)
+    file = client_config or target.client_file(streams, own=target.streams)
+    address = streams or target.streams or DEFAULT_STREAMS
+    try:
+        return sql_client(address, properties, file, timeout=timeout, insists=insecure_http)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--server") from None

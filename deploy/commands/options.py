@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from core_broker.client.admin import Admin
     from core_broker.client.settings import ClientSettings
     from deploy.clients.connect import ConnectClient
+    from deploy.clients.sql import SqlClient
     from deploy.commands.target import Target
     from schema_registry.client.registry_client import RegistryClient
 
@@ -94,7 +95,7 @@ class Commands(typer.Typer):
 
         def decorate(command: F) -> F:
             name = kwargs.get("name") or command.__name__
-            register(_expand_options(command, name=f"{command.__module__.split('.')[2]} {name}"))
+            register(_expand_options(command, name=f"{_group(command)} {name}"))
             return command
 
         return decorate
@@ -105,10 +106,15 @@ class Commands(typer.Typer):
         register = super().callback(*args, **kwargs)
 
         def decorate(command: F) -> F:
-            register(_expand_options(command, name=command.__module__.split(".")[2]))
+            register(_expand_options(command, name=_group(command)))
             return command
 
         return decorate
+
+
+def _group(command: Callable[..., None]) -> str:
+    """The first word of a command: its module or folder in `deploy.commands`."""
+    return "".join(command.__module__.split(".")[2:3])
 
 
 def _expand_options(command: Callable[..., None], *, name: str) -> Callable[..., None]:
@@ -329,6 +335,52 @@ class WorkerOptions(ConnectionOptions):
         """A client of the worker; raises BadParameter."""
         return clients.open_worker(
             self.connect,
+            profile=self.profile,
+            properties=self.properties,
+            client_config=self.client_config,
+            insecure_http=self.insecure_http,
+            timeout=self.timeout,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamsOptions(ConnectionOptions):
+    """A service of SQL over topics, and how to reach it."""
+
+    streams: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            "-s",
+            envvar="CAUDAL_STREAMS",
+            metavar="URL",
+            help="Address of the service; any with ksqlDB's API will do.",
+            rich_help_panel="Server",
+            show_default=clients.DEFAULT_STREAMS,
+        ),
+    ] = None
+    properties: Annotated[
+        list[str] | None, _properties_option("Kafka's or librdkafka's", "ssl.ca.location=ca.pem", "Server")
+    ] = None
+    client_config: Annotated[
+        Path | None,
+        _config_option(
+            "Server",
+            help_="Properties file of a Kafka client, whose login is used here, too.",
+            variable="CAUDAL_CLIENT_CONFIG",
+        ),
+    ] = None
+    insecure_http: Annotated[bool, insecure_option("Server")] = False
+    timeout: Annotated[float, timeout_option("Server")] = 60.0
+
+    def client(self) -> "SqlClient":
+        """A client of the service; raises BadParameter."""
+        return self.client_of(self.streams)
+
+    def client_of(self, streams: str | None) -> "SqlClient":
+        """A client of another service, with the same login; raises BadParameter."""
+        return clients.open_streams(
+            streams,
             profile=self.profile,
             properties=self.properties,
             client_config=self.client_config,

@@ -62,18 +62,21 @@ def add(
     registry: Annotated[str | None, _option("--registry", "URL", "Address of the schema registry.")] = None,
     rest_proxy: Annotated[str | None, _option("--rest-proxy", "URL", "Address of the REST proxy.")] = None,
     connect: Annotated[str | None, _option("--connect", "URL", "Address of a Connect worker.")] = None,
+    streams: Annotated[str | None, _option("--streams", "URL", "Address of the service of SQL.")] = None,
     spark: Annotated[Path | None, _option("--spark", "DIR", "Folder of the Spark engine.")] = None,
     use: Annotated[bool, typer.Option("--use", help="Use it from now on.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the profile of this name.")] = False,
 ) -> None:
     """Add a profile."""
-    _check(client_config, {"--registry": registry, "--rest-proxy": rest_proxy, "--connect": connect})
+    urls = {"--registry": registry, "--rest-proxy": rest_proxy, "--connect": connect, "--streams": streams}
+    _check(client_config, urls)
     new = Profile(
         client_config=_absolute(client_config),
         bootstrap=bootstrap,
         registry=registry,
         rest_proxy=rest_proxy,
         connect=connect,
+        streams=streams,
         spark=_absolute(spark),
     )
     if new == Profile():
@@ -172,6 +175,7 @@ def show(
         "registry": target.registry,
         "rest_proxy": target.rest_proxy,
         "connect": target.connect,
+        "streams": target.streams,
         "spark": None if target.spark is None else str(target.spark),
     }
     if output is Output.JSON:
@@ -186,6 +190,7 @@ def show(
             ("Registry", target.registry or "–"),
             ("REST proxy", target.rest_proxy or "–"),
             ("Connect", target.connect or "–"),
+            ("SQL", target.streams or "–"),
             ("Spark", found["spark"] or "–"),
         ],
     )

@@ -1,4 +1,4 @@
-"""`caudal broker`, `registry`, `rest-proxy`, `connect`, `connect-worker`: their help and options.
+"""`caudal broker`, `registry`, `rest-proxy`, `connect`, `connect-worker`, `streams`: their help and options.
 
 These run only for help and for unusual arguments: `deploy.cli` starts a service without the tools' libraries.
 """
@@ -50,6 +50,14 @@ CONNECT_WORKER_EPILOG = examples(
     "It takes tasks from  caudal connect --set executor=celery,  with the same settings otherwise.",
 )
 
+STREAMS_EPILOG = examples(
+    "caudal streams",
+    "caudal streams --set bootstrap.servers=kafka:9092 --set ksql.schema.registry.url=http://registry:8081",
+    "KSQL_KSQL_SERVICE_ID=shop_ caudal streams --config ksql-server.properties",
+    "Then  caudal sql,  or any client of ksqlDB's API at http://localhost:8088",
+    "All settings, with their meaning: streams/SETTINGS.md",
+)
+
 NEW_EPILOG = examples(
     "caudal connect new sheets",
     "caudal connect new sheets --sink --folder ~/projects",
@@ -86,6 +94,12 @@ def rest_proxy(*, config: ConfigOption = None, settings: SetOption = None) -> No
     """Run a REST proxy until Ctrl-C or SIGTERM. Settings: --set, then KAFKA_REST_... variables, then the file, then
     defaults."""
     _start("rest-proxy", config, settings)
+
+
+def streams(*, config: ConfigOption = None, settings: SetOption = None) -> None:
+    """Run the service of SQL over topics until Ctrl-C or SIGTERM. Settings: --set, then KSQL_... variables, then the
+    file, then defaults."""
+    _start("streams", config, settings)
 
 
 connect_app = typer.Typer(invoke_without_command=True, epilog=CONNECT_EPILOG)

@@ -16,6 +16,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     registry: str | None = None
     rest_proxy: str | None = None
     connect: str | None = None
+    streams: str | None = None
     spark: Path | None = None
     profile: str | None = None
     """The profile that it is from."""
@@ -46,6 +47,7 @@ def target_of(profile: Profile, name: str) -> Target:
         registry=profile.registry,
         rest_proxy=profile.rest_proxy,
         connect=profile.connect,
+        streams=profile.streams,
         spark=Path(profile.spark) if profile.spark else None,
         profile=name,
     )
@@ -69,6 +71,7 @@ def _platform(environment: Mapping[str, str]) -> Target:
         registry=endpoints.get("registry"),
         rest_proxy=endpoints.get("rest-proxy"),
         connect=endpoints.get("connect"),
+        streams=endpoints.get("streams"),
         spark=Path(found.spark.data_dir) if found.spark else None,
         platform=found.data,
     )

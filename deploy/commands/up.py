@@ -12,7 +12,7 @@ from deploy.commands import completion
 from deploy.commands.logins import curl_word, login_lines, login_option
 from deploy.commands.options import DataOption
 from deploy.launcher.request import DEFAULT_DATA, Refused, Request
-from deploy.stack import BROKER, BROKERS_MAX, DEFAULT_BOOTSTRAP, THIS_MACHINE, kind_of
+from deploy.stack import BROKER, BROKERS_MAX, DEFAULT_BOOTSTRAP, STREAMS, THIS_MACHINE, kind_of
 from deploy.terminal.output import err, examples, failure, note, out, table
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _PortsOption = Annotated[
         "--ports",
         metavar="any|NAME=PORT",
         help="`any` for free ports, or the port of one service: broker, broker-metrics, registry, rest-proxy, connect, "
-        "spark. Repeat it for more.",
+        "streams, spark. Repeat it for more.",
     ),
 ]
 _WithoutOption = Annotated[
@@ -238,7 +238,7 @@ def _print_summary(data: Path, *, is_detached: bool) -> None:
         if kind_of(name).metrics_port:
             rows.append(("", service.metrics, "its metrics; the others have /metrics at their own ports"))
     if found.spark is not None:
-        purpose = "Spark Connect for notebooks, once a sink or caudal spark has started it"
+        purpose = "Spark Connect for notebooks, once a sink, a query or caudal spark has started it"
         rows.append(("spark", f"sc://localhost:{found.spark.connect_port}", purpose))
     table("", ["Service", "Endpoint", "What for"], rows)
     out.print("[bold]Try[/]")
@@ -257,7 +257,7 @@ def _print_summary(data: Path, *, is_detached: bool) -> None:
 
 
 def commands_to_try(state: "PlatformState") -> list[str]:
-    """Commands to copy, for the services of this platform: produce, consume, and show the state."""
+    """Commands to copy, for the services of this platform: produce, consume, ask, and show the state."""
     bootstrap = state.bootstrap or DEFAULT_BOOTSTRAP
     cluster = "" if DEFAULT_BOOTSTRAP in bootstrap.split(",") else f" --bootstrap {bootstrap}"
     cluster += _login_option(state)
@@ -271,8 +271,16 @@ def commands_to_try(state: "PlatformState") -> list[str]:
     else:
         produce = f"caudal topic produce hello 'hello, river'{cluster}"
     consume = f"caudal topic consume hello{cluster}"
+    ask = [f"caudal sql{_server_option(state)}"] if STREAMS.name in services else []
     show_cluster = [f"caudal cluster{cluster}"] if "broker-1" in services else []
-    return [produce, consume, *show_cluster, f"caudal status{_data_option(Path(state.data))}"]
+    return [produce, consume, *ask, *show_cluster, f"caudal status{_data_option(Path(state.data))}"]
+
+
+def _server_option(state: "PlatformState") -> str:
+    """The option that names the service of SQL; nothing for the platform that the tools find by themselves."""
+    if not _data_option(Path(state.data)):
+        return ""
+    return f" --server {state.services[STREAMS.name].endpoint}{login_option(state)}"
 
 
 def _login_option(state: "PlatformState") -> str:

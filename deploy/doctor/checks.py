@@ -52,6 +52,7 @@ CHECKS: Final = (
     Check(group=_PLATFORM, name="Schemas", look=data.registry),
     Check(group=_PLATFORM, name="Connectors", look=data.connectors),
     Check(group=_PLATFORM, name="Dead letters", look=data.dead_letters),
+    Check(group=_PLATFORM, name="Queries", look=data.queries),
     Check(group=_PLATFORM, name="Spark", look=data.spark),
     Check(group=_PLATFORM, name="Logs", look=folder.logs),
 )

@@ -97,6 +97,29 @@ def dead_letters(context: Context) -> Iterator[Finding]:
             yield note(f"Dead letters: {name}", f"{counts[topic]:,} in {topic}, including those sent again", step)
 
 
+def queries(context: Context) -> Iterator[Finding]:
+    """Do all queries of SQL run?"""
+    from deploy.clients.connections import sql_client
+    from deploy.clients.sql import Session, SqlCallError
+
+    endpoint = _endpoint(context, "streams")
+    if endpoint is None:
+        return
+    try:
+        with sql_client(endpoint, None, context.client_config, timeout=context.answer_seconds) as client:
+            answers = client.execute("SHOW QUERIES;", Session())
+    except SqlCallError as error:
+        yield problem("Queries", f"the service of SQL does not list them: {error}", "see why:  caudal logs streams")
+        return
+    listed = [query for answer in answers for query in answer.get("queries") or ()]
+    failed = [query for query in listed if "ERROR" in (query.get("statusCount") or {query.get("state"): 1})]
+    for query in failed:
+        step = f"see why:  caudal sql -e 'EXPLAIN {query['id']};'"
+        yield problem(f"Query: {query['id']}", "it fails, and is tried again", step)
+    if not failed:
+        yield ok("Queries", f"{len(listed)} at {endpoint}")
+
+
 def spark(context: Context) -> Iterator[Finding]:
     """Does Spark run, and do its jobs?"""
     from streams.errors import EngineUnavailable

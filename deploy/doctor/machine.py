@@ -14,7 +14,7 @@ from deploy.doctor.finding import Context, Finding, note, ok, problem, warning
 from deploy.views.text import size
 
 _PLATFORM_BYTES: Final = 400_000_000
-"""Broker, registry, REST proxy, Connect and launcher together, with some room."""
+"""All services and the launcher together, with some room."""
 _SPARK_BYTES: Final = 2_000_000_000
 """Spark's Java with its gigabyte of objects, and the Python processes beside it."""
 _FILES_MIN: Final = 1024

@@ -20,6 +20,7 @@ _PARTS: Final = {
     "rest-proxy": ("proxy",),
     "connect": ("connect", "connectors"),
     "spark": ("spark",),
+    "streams": ("streams",),
 }
 """The extras of our distribution that each part needs; the tools need none."""
 _MODULES: Final = {
@@ -28,6 +29,7 @@ _MODULES: Final = {
     "rest-proxy": "rest_proxy.__main__",
     "connect": "connect.app",
     "spark": "pyspark.sql",
+    "streams": "streams.app",
 }
 """What a part loads when it starts. Imported in another process, because a broken extension may crash it."""
 _IMPORTS: Final = """

@@ -19,6 +19,7 @@ from deploy.stack import (
     SPARK_CONNECT_PORT,
     STACK,
     THIS_MACHINE,
+    WITH_SPARK,
     Service,
     ServiceAddress,
     broker_number,
@@ -81,7 +82,7 @@ class Plan:
     @property
     def has_spark(self) -> bool:
         """Whether a service of this plan may start Spark."""
-        return any(service.name == "connect" for service in self.services)
+        return any(service.name in WITH_SPARK for service in self.services)
 
     def log_of(self, name: str) -> Path:
         """The log of a service."""
@@ -142,8 +143,8 @@ class Plan:
     def settings_of(self, name: str) -> dict[str, str]:
         """All settings of a service; those of the request win."""
         settings = settings_of(name, self.addresses(), elsewhere=self.elsewhere)
-        if name == "connect":
-            settings["spark.caudal.connect.port"] = str(self.ports[SPARK])
+        if name in WITH_SPARK:
+            settings |= self._spark_settings()
         number = broker_number(name)
         if number and self.racks:
             settings["broker.rack"] = f"rack-{number}"
@@ -162,6 +163,13 @@ class Plan:
             if name == "connect" and "registry" in self.ports:
                 settings["connector.allowed.addresses"] = f"{self.host}:{self.ports['registry']}"
         return {**settings, "logging.format": "text", **given}
+
+    def _spark_settings(self) -> dict[str, str]:
+        """Connect and streams share one Spark, and so its settings: the first of them that needs it starts it."""
+        given = [self.extra.get(name, {}) for name in WITH_SPARK]
+        shared = {key: value for one in given for key, value in one.items() if key.startswith("spark.")}
+        own = {"spark.caudal.data.dir": str(self.spark), "spark.caudal.connect.port": str(self.ports[SPARK])}
+        return own | shared
 
     def secrets_of(self, name: str) -> dict[str, str]:
         """Settings of a service that no other user may read. Raises OSError."""
@@ -221,7 +229,7 @@ def port_names(services: Sequence[Service] = STACK, *, is_secure: bool = False) 
             named[_controller_of(service.name)] = service.controller_port
         if service.metrics_port:
             named[_metrics_of(service.name)] = service.metrics_port
-    return {**named, SPARK: SPARK_CONNECT_PORT} if "connect" in named else named
+    return {**named, SPARK: SPARK_CONNECT_PORT} if any(name in named for name in WITH_SPARK) else named
 
 
 def is_open(bind: str) -> bool:

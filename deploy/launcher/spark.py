@@ -1,4 +1,4 @@
-"""The embedded Spark, for the launcher: whether it can start, and ending it after Connect."""
+"""The embedded Spark, for the launcher: whether it can start, and ending it after the services that use it."""
 
 import os
 import signal

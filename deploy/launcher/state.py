@@ -40,12 +40,12 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SparkState(msgspec.Struct, frozen=True, kw_only=True):
-    """The embedded Spark, which Connect starts on first use."""
+    """The embedded Spark, which Connect and streams start on first use."""
 
     data_dir: str
     connect_port: int
     settings: dict[str, str] = {}
-    """Connect's settings for Spark, for any process that starts it."""
+    """The settings for Spark, for any process that starts it."""
     missing: str | None = None
     """Why it cannot start here; None if it can, or if that is not known yet."""
 

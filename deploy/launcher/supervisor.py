@@ -19,7 +19,7 @@ from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.process import Exit, NotReady, ServiceProcess
 from deploy.launcher.request import Refused
 from deploy.security.users import create_registry_rules, create_users
-from deploy.stack import CONNECT, REGISTRY, Service, kind_of
+from deploy.stack import REGISTRY, WITH_SPARK, Service, kind_of
 from schema_registry.client.errors import ClientError as RegistryError
 
 log = logging.getLogger(__name__)
@@ -258,14 +258,15 @@ class Supervisor:
     # --- stopping ---
 
     async def _stop_all(self) -> None:
-        """Stop the services, the last one first; Spark after Connect, which uses it.
+        """Stop the services, the last one first; Spark after those that use it.
 
         Brokers stop together: one after the other, each would wait until the others have taken over its partitions.
         """
         self._change_platform("stopping")
+        using = [service.name for service in self._plan.services if service.name in WITH_SPARK]
         for kind, services in groupby(reversed(self._services.values()), key=lambda service: kind_of(service.name)):
             await asyncio.gather(*map(self._stop_service, services))
-            if kind is CONNECT:
+            if using[:1] == [kind.name]:
                 await self._stop_spark()
         log.info("platform stopped")
 
@@ -338,5 +339,6 @@ class Supervisor:
 def _spark_state(plan: Plan) -> state.SparkState | None:
     if not plan.has_spark:
         return None
-    settings = {key: value for key, value in plan.settings_of("connect").items() if key.startswith("spark.")}
+    name = next(service.name for service in plan.services if service.name in WITH_SPARK)
+    settings = {key: value for key, value in plan.settings_of(name).items() if key.startswith("spark.")}
     return state.SparkState(data_dir=str(plan.spark), connect_port=plan.ports[SPARK], settings=settings)

@@ -10,22 +10,24 @@ from typing import Final, Literal
 
 from core_broker.client.settings import ClientSettings
 from deploy.clients.connect import ConnectClient
-from deploy.clients.connections import client_settings, connect_client, login_of, read_properties
+from deploy.clients.connections import client_settings, connect_client, login_of, read_properties, sql_client
 from deploy.clients.http_login import HttpLogin
 from deploy.clients.registry import registry_client
+from deploy.clients.sql import SqlClient
 from deploy.security.folder import SecurityFolder
-from deploy.stack import BROKER, CONNECT, REGISTRY
+from deploy.stack import BROKER, CONNECT, REGISTRY, STREAMS
 from schema_registry.client.registry_client import RegistryClient
 
 EXAMPLES: Final = Path(__file__).parents[1] / "examples"
 """Schemas, configurations and SQL that the tour uses."""
 
-Part = Literal["cluster", "registry", "connect", "spark", "platform"]
-_WITH_LOGIN: Final = ("cluster", "registry", "connect")
+Part = Literal["cluster", "registry", "connect", "streams", "spark", "platform"]
+_WITH_LOGIN: Final = ("cluster", "registry", "connect", "streams")
 _TIMEOUT_S: Final = 60.0
 _KNOWN_BOOTSTRAP: Final = f"localhost:{BROKER.port}"
 _KNOWN_REGISTRY: Final = f"http://localhost:{REGISTRY.port}"
 _KNOWN_CONNECT: Final = f"http://localhost:{CONNECT.port}"
+_KNOWN_STREAMS: Final = f"http://localhost:{STREAMS.port}"
 _KNOWN_DATA: Final = "caudal-platform"
 
 
@@ -38,6 +40,7 @@ class PlatformAddresses:
     registry: str
     proxy: str
     connect: str
+    streams: str
     spark_data: Path
     spark_port: int
     logs: Mapping[str, Path]
@@ -52,6 +55,10 @@ class PlatformAddresses:
     def connect_client(self) -> ConnectClient:
         """A client of Connect."""
         return connect_client(self.connect, None, self.client_config, timeout=_TIMEOUT_S)
+
+    def sql_client(self) -> SqlClient:
+        """A client of the service of SQL."""
+        return sql_client(self.streams, None, self.client_config, timeout=_TIMEOUT_S)
 
     def registry_client(self) -> RegistryClient:
         """A client of the registry."""
@@ -103,6 +110,7 @@ class PlatformAddresses:
             "cluster": "" if _KNOWN_BOOTSTRAP in self.bootstrap.split(",") else _option("--bootstrap", self.bootstrap),
             "registry": _option("--registry", self.registry, usual=_KNOWN_REGISTRY),
             "connect": _option("--connect", self.connect, usual=_KNOWN_CONNECT),
+            "streams": _option("--server", self.streams, usual=_KNOWN_STREAMS),
             "spark": _option("--set", f"spark.caudal.data.dir={relative(self.spark_data)}"),
             "platform": data_option(self.data),
         }

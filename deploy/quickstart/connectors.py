@@ -4,7 +4,8 @@ import json
 import sqlite3
 import time
 from contextlib import closing
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from deploy.clients.connect import ConnectClient, ConnectorNotFound
 from deploy.quickstart import screen
@@ -39,17 +40,10 @@ def create(tour: Tour) -> None:
             tour.spark_since = time.monotonic()
         else:
             engine.close()
-    tour.addresses.folder.mkdir(parents=True, exist_ok=True)
     states = []
     with tour.addresses.connect_client() as client:
         for name in _names(tour):
-            # With this platform's addresses, and as a file for users to create it again.
-            text = tour.addresses.fill_in((EXAMPLES / f"connectors/{name}.json").read_text(encoding="utf-8"))
-            if login := tour.addresses.registry_login:
-                filled = json.loads(text)
-                text = json.dumps({**filled, "config": filled["config"] | login}, indent=2) + "\n"
-            (tour.addresses.folder / f"{name}.json").write_text(text, encoding="utf-8")
-            client.put_config(name, json.loads(text)["config"])
+            client.put_config(name, written_config(tour, EXAMPLES / "connectors" / f"{name}.json")["config"])
         wait_until_running(client, SQL, tour.addresses)
         for name in _names(tour):
             status = client.status(name)
@@ -60,6 +54,18 @@ def create(tour: Tour) -> None:
         screen.skipped("no Spark sinks: see below")
     elif tour.spark_since is not None:
         screen.remark("Spark starts now, on its first use")
+
+
+def written_config(tour: Tour, example: Path) -> dict[str, Any]:
+    """A configuration of the examples with this platform's addresses, which users find as a file."""
+    text = tour.addresses.fill_in(example.read_text(encoding="utf-8"))
+    if login := tour.addresses.registry_login:
+        filled = json.loads(text)
+        text = json.dumps({**filled, "config": filled["config"] | login}, indent=2) + "\n"
+    tour.addresses.folder.mkdir(parents=True, exist_ok=True)
+    (tour.addresses.folder / example.name).write_text(text, encoding="utf-8")
+    config: dict[str, Any] = json.loads(text)
+    return config
 
 
 def wait_until_running(client: ConnectClient, name: str, addresses: PlatformAddresses) -> None:

@@ -81,6 +81,7 @@ def addresses_of(found: PlatformState) -> PlatformAddresses:
         registry=addresses["registry"],
         proxy=addresses["rest-proxy"],
         connect=addresses["connect"],
+        streams=addresses["streams"],
         spark_data=Path(found.spark.data_dir),
         spark_port=found.spark.connect_port,
         client_config=Path(found.client_config) if found.client_config else None,

@@ -10,7 +10,8 @@ import httpx2
 from core_broker.client.errors import ClientError
 from deploy.clients.connect import ConnectCallError
 from deploy.clients.failures import explain
-from deploy.quickstart import connectors, events, failover, letters, schemas, screen, tables
+from deploy.clients.sql import SqlCallError
+from deploy.quickstart import connectors, events, failover, letters, schemas, screen, streams, tables
 from deploy.quickstart.addresses import EXAMPLES, PlatformAddresses, program, relative
 from deploy.quickstart.tour import StepFailed, Tour
 from deploy.terminal.output import failure
@@ -64,6 +65,20 @@ STEPS: Final = (
         says="The same orders are rows of a Spark table, exactly once, and SQL joins them with their payments.",
         by_hand=tables.spark_by_hand,
         run=tables.spark,
+        needs_spark=True,
+    ),
+    Step(
+        title="Ask with SQL, and watch the answer change",
+        says="A query over the topic itself: the average price of each item, right with every order that comes.",
+        by_hand=streams.prices_by_hand,
+        run=streams.prices,
+        needs_spark=True,
+    ),
+    Step(
+        title="Count orders by the hour",
+        says="SQL keeps a table up to date in a topic, exactly once, and a sink makes a table of Spark of it.",
+        by_hand=streams.counts_by_hand,
+        run=streams.counts,
         needs_spark=True,
     ),
     Step(
@@ -121,7 +136,7 @@ def _run_step(step: Step, tour: Tour, number: int) -> bool:
         step.run(tour)
     except StepFailed as error:
         reason, log = str(error), error.log
-    except (ClientError, RegistryClientError, ConnectCallError, StreamsError) as error:
+    except (ClientError, RegistryClientError, ConnectCallError, SqlCallError, StreamsError) as error:
         reason = explain(error)[0]
     except (httpx2.HTTPError, sqlite3.Error, OSError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -170,6 +185,7 @@ def _show_platform(addresses: PlatformAddresses) -> None:
             ("its state", addresses.caudal("status", "platform")),
             ("orders as they come", addresses.caudal("topic consume orders --follow", "cluster")),
             ("connectors", addresses.caudal("connector list", "connect")),
+            ("ask with SQL", addresses.caudal("sql", "streams")),
             ("tables of Spark", addresses.caudal("spark tables", "spark")),
             ("APIs to read and to try", f"{addresses.proxy}/docs  {addresses.connect}/docs"),
             ("stop it", addresses.caudal("down", "platform")),

@@ -10,7 +10,7 @@ MECHANISM: Final = "SCRAM-SHA-512"
 """How the services log in, and how they check the passwords of their callers."""
 MECHANISMS: Final = (MECHANISM, "SCRAM-SHA-256")
 """How users may log in: `caudal user create` gives them both."""
-USERS: Final = ("rest-proxy", "connect")
+USERS: Final = ("rest-proxy", "connect", "streams")
 """Services that are users of the cluster. The registry keeps its schemas in a database, and is none."""
 _TOKENS: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _NAMES: Final = "RULE:^CN=([A-Za-z0-9._-]+)$/$1/,DEFAULT"
@@ -53,6 +53,13 @@ def secure_settings(
         # Where the tour's connectors write, and no folder with passwords or keys.
         data = folder.path.parent
         settings["connector.allowed.paths"] = f"{data / 'archive'},{data / 'shop.db'}"
+    if name == "streams":
+        settings |= {
+            "ksql.schema.registry.ssl.ca.location": authority,
+            "ksql.schema.registry.ssl.certificate.location": own,
+            # No statements about connectors: Connect has rules of its own, which are about its callers.
+            "ksql.connect.url": "",
+        }
     if name == "rest-proxy":
         settings |= {
             "schema.registry.ssl.ca.location": authority,

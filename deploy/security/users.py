@@ -22,6 +22,8 @@ _Rule = tuple[ResourceType, str, PatternType, tuple[Operation, ...]]
 _LITERAL, _PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 _USE: Final = (Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)
 _CONNECTS_TOPICS: Final = ("connect-configs", "connect-offsets", "connect-status", "connect-redriven")
+_STREAMS: Final = "_streams-"
+"""The beginning of the names of everything that the service of SQL has for itself."""
 RULES: Final[dict[str, tuple[_Rule, ...]]] = {
     # Its connectors move data from and to any topic; which ones, and who may say so, is decided by Connect's own rules.
     "connect": (
@@ -32,11 +34,20 @@ RULES: Final[dict[str, tuple[_Rule, ...]]] = {
         (ResourceType.GROUP, "caudal-reader", _LITERAL, (Operation.DESCRIBE,)),
         (ResourceType.TRANSACTIONAL_ID, "connect-", _PREFIXED, (Operation.WRITE, Operation.DESCRIBE)),
     ),
+    # Every caller may do what streams may do: at first only what it needs for itself. Topics that statements read and
+    # write are allowed one by one, by `caudal acl allow User:streams`.
+    "streams": (
+        (ResourceType.TOPIC, _STREAMS, _PREFIXED, (Operation.ALL,)),
+        (ResourceType.GROUP, _STREAMS, _PREFIXED, (Operation.READ, Operation.DESCRIBE, Operation.DELETE)),
+        (ResourceType.GROUP, "caudal-reader", _LITERAL, (Operation.DESCRIBE,)),
+        (ResourceType.TRANSACTIONAL_ID, _STREAMS, _PREFIXED, (Operation.WRITE, Operation.DESCRIBE)),
+    ),
 }
 """What services may do with the cluster. The administrator is a super user, and the REST proxy acts as its caller."""
 _SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     NODE: ("READ",),
     "connect": ("READ", "WRITE"),
+    "streams": ("READ", "WRITE"),
 }
 """What services may do with every subject of the registry."""
 

@@ -21,7 +21,7 @@ if [ ! -e "$folder/ca.key" ]; then
   chmod 644 "$folder/ca.crt"
 fi 2>/dev/null
 
-for name in broker registry rest-proxy connect prometheus admin; do
+for name in broker registry rest-proxy connect streams prometheus admin; do
   file=$folder/certificates/$name.pem
   [ ! -e "$file" ] || continue
   names="DNS:$name,DNS:localhost,IP:127.0.0.1"

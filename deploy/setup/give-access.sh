@@ -4,8 +4,11 @@ set -eu
 
 caudal acl allow User:connect all --topic connect- --group connect- --transactional-id connect- --prefixed
 caudal acl allow User:connect describe --group caudal-reader
+caudal acl allow User:streams all --topic _streams- --group _streams- --transactional-id _streams- --prefixed
+caudal acl allow User:streams describe --group caudal-reader
 if [ -n "${CAUDAL_REGISTRY-}" ]; then
   caudal acl allow User:connect read,write --subject '*'
+  caudal acl allow User:streams read,write --subject '*'
   caudal acl allow User:broker read --subject '*'
 fi
 for file in "${USERS_DIR:-/run/secrets/users}"/*; do

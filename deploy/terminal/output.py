@@ -26,15 +26,26 @@ _PIPE_WIDTH = 10_000
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table; columns whose name ends in `#` are aligned to the right. `Text` keeps its colours."""
+    if not out.is_terminal:
+        out.width = _PIPE_WIDTH  # `print(width=…)` can only make it narrower
+    out.print(table_of(title, columns, rows))
+
+
+def table_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, wraps: bool = True) -> Table:
+    """A table to print; cells that are too wide go on in the next line, or are cut."""
     shown = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     for column in columns:
         justify: Any = "right" if column.endswith("#") else "left"
-        shown.add_column(column.removesuffix("#").strip(), justify=justify, header_style="bold cyan", overflow="fold")
+        shown.add_column(
+            column.removesuffix("#").strip(),
+            justify=justify,
+            header_style="bold cyan",
+            overflow="fold" if wraps else "ellipsis",
+            no_wrap=not wraps,
+        )
     for row in rows:
         shown.add_row(*map(_cell, row))
-    if not out.is_terminal:
-        out.width = _PIPE_WIDTH  # `print(width=…)` can only make it narrower
-    out.print(shown)
+    return shown
 
 
 def facts(title: str, pairs: Iterable[tuple[str, object]]) -> None:

@@ -105,16 +105,16 @@ class SessionAggregates(msgspec.Struct, frozen=True, kw_only=True, tag="sessions
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True, tag="changes"):
-    """What changed in a table: for each record a row with `__sign` -1 and the values before, if there were any, and one
-    with `__sign` 1 and those after, unless it is deleted. Columns: the keys, `columns`, ROWTIME, `__sign` INT,
-    `__change` BIGINT (the same for the two rows of a record)."""
+    """What changed in a table: for each key of a batch a row with `__sign` -1 and the values before, if there were any,
+    and one with `__sign` 1 and those after. If the row is deleted, there is only one, with `__sign` -2 and the values
+    before. Columns: the keys, `columns`, ROWTIME, `__sign` INT, `__change` BIGINT (the same for both rows)."""
 
     columns: tuple[str, ...]
 
 
 class UndoAggregates(msgspec.Struct, frozen=True, kw_only=True, tag="undo"):
-    """Aggregates of rows that are added (`__sign` 1) and taken back (-1). Rows: the keys, the aggregates, ROWTIME,
-    `__deleted` (no row is left)."""
+    """Aggregates of rows that are added (`__sign` 1) and taken back (negative). Rows: the keys, the aggregates,
+    ROWTIME, `__deleted` (no row is left)."""
 
     aggregates: tuple[Aggregate, ...]
 
@@ -124,7 +124,8 @@ class ForeignKeyJoin(msgspec.Struct, frozen=True, kw_only=True, tag="foreign-key
 
     Rows with `__side` 0 are changes of left rows (as `Changes` gives them: `__sign`), those with 1 are right rows
     (`__deleted`). Rows given out: the left columns, the right columns, ROWTIME, `__deleted`. A left row that moves to
-    another key is not deleted here: the other key gives out its row, or its deletion.
+    another key is not deleted here: the other key gives out its row, or its deletion. Keys know nothing of each other,
+    so that NewestRows has to follow.
     """
 
     left_key: tuple[str, ...]
@@ -133,7 +134,21 @@ class ForeignKeyJoin(msgspec.Struct, frozen=True, kw_only=True, tag="foreign-key
     kind: Literal["INNER", "LEFT"] = "INNER"
 
 
-Processor: TypeAlias = SessionAggregates | Changes | UndoAggregates | ForeignKeyJoin
+class NewestRows(msgspec.Struct, frozen=True, kw_only=True, tag="newest"):
+    """The rows of each key without those that are out of date: a row is left out if an earlier one, deleted or not, has
+    a larger `order`; of those of a batch, only the last one with the largest is given out.
+
+    Behind a foreign-key join, whose rows for one left row come from different right keys in any order, in one batch or
+    in several: the last row that is given out is the one of the last change of the left row. For each key there ever
+    was, a number is kept.
+    """
+
+    order: str
+    """A BIGINT column."""
+    columns: tuple[str, ...]
+
+
+Processor: TypeAlias = SessionAggregates | Changes | UndoAggregates | ForeignKeyJoin | NewestRows
 
 
 class ProcessStep(msgspec.Struct, frozen=True, kw_only=True, tag="process"):
@@ -172,7 +187,7 @@ class QueryPlan(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter_topic: str | None = None
     """None for no dead letters."""
     group: str | None = None
-    """The consumer group whose offsets show how far it has read."""
+    """The consumer group whose offsets show how far it has read; no other plan has the same."""
     state_partitions: int | None = None
     """Fixed when the query starts for the first time."""
 

@@ -63,6 +63,8 @@ class WindowInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: WindowKind
     size_ms: int | None = None
+    retention_ms: int | None = None
+    """How long copies keep a window; None for as long as its topic keeps records."""
 
 
 class TimestampColumn(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from tests.benchmarks import (
     requests,
     scale,
     spark,
+    sql,
     throughput,
     tls,
     typed_data,
@@ -63,6 +64,7 @@ PARTS = {
     "rest-proxy": proxy.proxy,
     "connect": connect.connect,
     "spark": spark.spark,
+    "sql": sql.sql,
     "platform": platform.platform,
 }
 

@@ -64,8 +64,8 @@ def first(platform: PlatformProcess) -> Toured:
 @needs_java
 def test_every_step_is_done_and_checked(first: Toured) -> None:
     assert first.code == 0, first.said + first.complaints
-    assert "all 8 steps done and checked" in first.said
-    assert [number for number in range(1, 9) if f"\n{number}/8  " not in first.said] == []
+    assert "all 10 steps done and checked" in first.said
+    assert [number for number in range(1, 11) if f"\n{number}/10  " not in first.said] == []
 
 
 @needs_java
@@ -78,13 +78,13 @@ def test_the_tour_that_readers_are_shown_is_the_one_that_is_printed(first: Toure
 
 def _steps(text: str) -> list[list[str]]:
     """The lines of each step, sorted, without what differs from one tour to the next."""
-    text = re.sub(r" --(bootstrap|registry|connect) \S+", "", text)
+    text = re.sub(r" --(bootstrap|registry|connect|server) \S+", "", text)
     text = re.sub(r"(localhost|127\.0\.0\.1):\d+", r"\1", text)
     text = re.sub(r"\S*bin/caudal ", "caudal ", text)
     text = re.sub(r"(was ready after [\d.]+ s|runs)(?=, and 6 orders)", "runs", text)
     text = text.replace("UNASSIGNED", "RUNNING")
     text = re.sub(r"\b0-[01]\b", "0-N", text)
-    steps = text[text.index("1/8") : text.index("all 8 steps")].split("/8  ")
+    steps = text[text.index("1/10") : text.index("all 10 steps")].split("/10  ")
     return [
         sorted(" ".join(line.split()) for line in step.splitlines() if "Spark starts now" not in line) for step in steps
     ]
@@ -93,7 +93,7 @@ def _steps(text: str) -> list[list[str]]:
 @needs_java
 def test_the_tables_of_sql_and_spark_are_shown(first: Toured) -> None:
     assert len(first.numbers()) == 5
-    spark = first.said.partition("rows of its table:")[2].partition("6/8")[0]
+    spark = first.said.partition("rows of its table:")[2].partition("6/10")[0]
     assert re.search(r"Ana +canoe +PT +card +64900", spark)
     assert re.search(r"Freyja +raft +IS", spark)
 
@@ -142,7 +142,7 @@ def test_commands_that_are_shown_can_be_typed(first: Toured) -> None:
         if done.returncode:
             failed[command] = done.stdout + done.stderr
 
-    assert len(wanted) == 5
+    assert len(wanted) == 6
     assert failed == {}
 
 
@@ -151,7 +151,7 @@ def test_a_second_tour_on_the_same_data_has_orders_of_its_own(first: Toured, pla
     second = _toured("--data", str(platform.data))
 
     assert second.code == 0, second.said + second.complaints
-    assert "all 8 steps done and checked" in second.said
+    assert "all 10 steps done and checked" in second.said
     assert min(second.numbers()) > max(first.numbers())
 
 
@@ -160,7 +160,7 @@ def test_without_java_the_tour_leaves_spark_out_and_its_platform_and_data_are_go
     toured = _toured("--exit", "--ports", "any", environment=environment)
 
     assert toured.code == 0, toured.said + toured.complaints
-    assert "7 of 8 steps done and checked" in toured.said
+    assert "7 of 10 steps done and checked" in toured.said
     assert "Spark was left out" in toured.said
     assert "JAVA_HOME" in toured.said
     assert list(tmp_path.glob("caudal-quickstart-*")) == []
@@ -201,5 +201,5 @@ def test_on_a_terminal_the_platform_stays_and_one_reads_how_to_stop_it(tmp_path:
 def test_on_a_cluster_the_tour_kills_a_broker_and_loses_nothing() -> None:
     toured = _toured("--exit", "--no-spark", "--brokers", "3", "--ports", "any")
     assert toured.code == 0, toured.said + toured.complaints
-    assert "8 of 9 steps done and checked" in toured.said
+    assert "8 of 11 steps done and checked" in toured.said
     assert re.search(r"broker-\d led the orders and was killed; order \d+ was acknowledged", toured.said)

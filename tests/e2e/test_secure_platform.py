@@ -62,7 +62,7 @@ def check_ports(platform: PlatformProcess, ports: list[Port]) -> None:
 
 @needs_java
 def test_the_whole_tour_is_done_on_a_secured_platform(toured: str) -> None:
-    assert "all 8 steps done and checked" in toured
+    assert "all 10 steps done and checked" in toured
     assert re.search(r"Freyja +raft +IS", toured)
 
 
@@ -102,4 +102,4 @@ def test_no_secret_is_in_sparks_files_or_the_files_of_the_tour(platform: Platfor
 def test_the_same_on_three_brokers(cluster: PlatformProcess) -> None:
     check_ports(cluster, open_ports(cluster))
     toured = tour("--secure", "--no-spark", "--data", str(cluster.data))
-    assert "7 of 8 steps done and checked" in toured
+    assert "7 of 10 steps done and checked" in toured

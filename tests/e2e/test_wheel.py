@@ -96,6 +96,6 @@ def test_the_platform_runs_from_the_wheel_without_the_checkout(environment: Path
         status = json.loads(run("caudal", "status", "--data", "data", "-o", "json"))
         assert status["ready"]
         # Schemas, connectors and SQL of the examples, the registry's migrations, the connectors' entry points.
-        assert "7 of 8 steps done and checked" in run("caudal", "quickstart", "--data", "data", "--no-spark")
+        assert "7 of 10 steps done and checked" in run("caudal", "quickstart", "--data", "data", "--no-spark")
     finally:
         run("caudal", "down", "--data", "data")

@@ -88,6 +88,8 @@ def test_platform_that_runs_is_found_well(context: Context, capsys: pytest.Captu
             "Service: registry": "ok",
             "Service: rest-proxy": "ok",
             "Service: connect": "ok",
+            "Service: streams": "ok",
+            "Queries": "ok",
             "Cluster": "ok",
             "Schemas": "ok",
             "Spark": "note",

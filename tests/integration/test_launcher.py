@@ -25,7 +25,7 @@ from tests.support.service import service_environment
 
 pytestmark = pytest.mark.timeout(300)
 
-LEAN: Final = ("--without", "rest-proxy", "--without", "connect")
+LEAN: Final = ("--without", "rest-proxy", "--without", "connect", "--without", "streams")
 """What is enough for what concerns the launcher alone."""
 _TOPIC: Final = "river"
 
@@ -254,7 +254,7 @@ def test_ctrl_c_stops_all_in_the_opposite_order_and_the_data_is_there_next_time(
         first.kill()
     wait_until_ended(children)
     stopped = re.findall(r"service stopped  service=(\S+)", first.log("launcher"))
-    assert stopped == ["connect", "rest-proxy", "registry", "broker"]
+    assert stopped == ["streams", "connect", "rest-proxy", "registry", "broker"]
     with PlatformProcess(tmp_path / "platform", *LEAN) as again:
         topics = AdminClient({"bootstrap.servers": again.bootstrap}).list_topics(timeout=60).topics
         assert len(topics[_TOPIC].partitions) == 2

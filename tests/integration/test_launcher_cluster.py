@@ -14,7 +14,16 @@ from tests.support.platform import PATIENCE_S, PlatformProcess, run_caudal
 
 pytestmark = pytest.mark.timeout(300)
 
-BROKERS_ONLY: Final = ("--without", "registry", "--without", "rest-proxy", "--without", "connect")
+BROKERS_ONLY: Final = (
+    "--without",
+    "registry",
+    "--without",
+    "rest-proxy",
+    "--without",
+    "connect",
+    "--without",
+    "streams",
+)
 NOTICED_SOON: Final = ("broker:broker.session.timeout.ms=3000", "broker:broker.heartbeat.interval.ms=500")
 TOPIC: Final = "river"
 

@@ -23,8 +23,8 @@ from tests.support.secured_compose import CLUSTER, SecuredCompose
 from tests.support.service import REPOSITORY
 
 _PASSWORD: Final = "shop-secret-of-this-test"
-_HTTP_SERVICES: Final = ("registry", "rest-proxy", "connect")
-_PAGES: Final = {"registry": "/subjects", "rest-proxy": "/topics", "connect": "/connectors"}
+_HTTP_SERVICES: Final = ("registry", "rest-proxy", "connect", "streams")
+_PAGES: Final = {"registry": "/subjects", "rest-proxy": "/topics", "connect": "/connectors", "streams": "/info"}
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -187,7 +187,7 @@ def test_services_have_only_the_rights_that_they_need(platform: SecuredCompose) 
 
 def test_the_tool_for_certificates_knows_the_folder_of_the_script(platform: SecuredCompose) -> None:
     listed = platform.run_admin("certificate", "list", "--folder", str(platform.ca_file.parent), "--output", "json")
-    names = {"admin", "broker", "registry", "rest-proxy", "connect", "prometheus"}
+    names = {"admin", "broker", "registry", "rest-proxy", "connect", "streams", "prometheus"}
     assert names <= set(re.findall(r'"name": "([\w-]+)"', listed.stdout))
 
 

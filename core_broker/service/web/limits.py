@@ -108,19 +108,23 @@ class BodyLimits:
 class _Body:
     """One body as it is received."""
 
-    __slots__ = ("_limits", "_receive", "bytes")
+    __slots__ = ("_is_complete", "_limits", "_receive", "bytes")
 
     def __init__(self, limits: BodyLimits, receive: Receive) -> None:
         self._limits, self._receive = limits, receive
+        self._is_complete = False
         self.bytes = 0
 
     async def receive(self) -> Message:
+        if self._is_complete:
+            return await self._receive()  # waits until the client leaves, which may take as long as the response
         limits = self._limits
         try:
             async with asyncio.timeout(limits.timeout):
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"The rest of the body did not arrive within {limits.timeout:g} s") from None
+        self._is_complete = not message.get("more_body", False)
         size = len(message.get("body", b""))
         self.bytes += size
         limits.bytes += size

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,18 +23,32 @@ from core_broker.service.web.tls import RenewedContext, listener_context
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1024
+_WEBSOCKET_MAX_BYTES = 1 << 20
+
+
+class Speaking(msgspec.Struct, frozen=True, kw_only=True):
+    """What a service speaks beside HTTP/1.1."""
+
+    protocol: "Callable[[type[BoundedProtocol]], type[asyncio.Protocol]]" = lambda protocol: protocol
+    """Makes the class of a connection's protocol, given that of HTTP/1.1."""
+    alpn: tuple[str, ...] = ()
+    """What https listeners offer to speak."""
+    has_websockets: bool = False
+
+
+_HTTP_1: Speaking = Speaking()
 
 
 @asynccontextmanager
-async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list[str]]:
+async def serving(app: Application, settings: WebSettings, *, speaking: Speaking = _HTTP_1) -> AsyncIterator[list[str]]:
     """Serve the app while the block runs; yields the URLs, with the actual ports."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = settings.worker_threads
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and stop lines would repeat ours
     with ExitStack() as sockets:
         bound = [(listener, sockets.enter_context(_bind(listener))) for listener in settings.listeners]
         is_secure = any(map(_is_secure, settings.listeners))
-        context = listener_context(settings) if is_secure else None
-        servers = [_server(app, settings, context if _is_secure(listener) else None) for listener, _ in bound]
+        context = listener_context(settings, alpn=speaking.alpn) if is_secure else None
+        servers = [_server(app, settings, context if _is_secure(listener) else None, speaking) for listener, _ in bound]
         async with unwrap_single_error(), asyncio.TaskGroup() as running:
             for server, (_, listening) in zip(servers, bound, strict=True):
                 running.create_task(server.serve(sockets=[listening]))
@@ -73,12 +87,13 @@ def _url(listener: str, listening: socket.socket) -> str:
     return f"{parts.scheme}://{shown}:{listening.getsockname()[1]}"
 
 
-def _server(app: Application, settings: WebSettings, context: RenewedContext | None) -> "_Server":
+def _server(app: Application, settings: WebSettings, context: RenewedContext | None, speaking: Speaking) -> "_Server":
     limits = {"max_bytes": settings.request_header_max_bytes, "timeout": settings.request_read_timeout_ms / 1000}
     config = uvicorn.Config(
         app,
-        http=type("_BoundedProtocol", (_BoundedProtocol,), limits),
-        ws="none",
+        http=speaking.protocol(type("_BoundedProtocol", (BoundedProtocol,), limits)),
+        ws="websockets-sansio" if speaking.has_websockets else "none",
+        ws_max_size=_WEBSOCKET_MAX_BYTES,
         loop="none",
         lifespan="off",
         log_config=None,
@@ -112,7 +127,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-class _BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with what it lacks: a limit on the size of headers, and time-outs for clients that stall.
 
     Such a client sends half of its headers, or stops sending a body that was answered already, or does not read its

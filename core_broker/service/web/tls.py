@@ -26,13 +26,18 @@ _Signature = tuple[tuple[int, int, int] | None, ...]
 class RenewedContext(ssl.SSLContext):
     """A context whose connections are those of the newest certificates; asyncio and uvloop ask it for each of them."""
 
+    alpn: tuple[str, ...] = ()
+    """The protocols that are offered inside of TLS; none: HTTP/1.1, without a word."""
     _newest: ssl.SSLContext
     _signature: _Signature = ()
 
     def load(self, settings: WebSettings) -> None:
         """Use the certificates that the files have now. Raises OSError, and everything stays as it was."""
         signature = _signature_of(settings)  # before the files are read: a change meanwhile is found at the next look
-        self._newest = _context(settings)
+        newest = _context(settings)
+        if self.alpn:
+            newest.set_alpn_protocols(list(self.alpn))
+        self._newest = newest
         self._signature = signature
 
     @override
@@ -58,9 +63,10 @@ class RenewedContext(ssl.SSLContext):
                 log.info("certificates renewed", extra={"certificate": settings.ssl_certificate_location})
 
 
-def listener_context(settings: WebSettings) -> RenewedContext:
+def listener_context(settings: WebSettings, *, alpn: tuple[str, ...] = ()) -> RenewedContext:
     """The context of the https listeners of a service. Raises OSError."""
     context = RenewedContext(ssl.PROTOCOL_TLS_SERVER)
+    context.alpn = alpn
     context.load(settings)
     return context
 

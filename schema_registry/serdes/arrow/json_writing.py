@@ -56,13 +56,13 @@ def _present(plan: Plan, array: pa.Array) -> Pieces:
         case Shape.LIST:
             items, counts = joining.items_of(array)
             data = joining.join([b",", *_encode(plan.items, items)], len(items))
-            return [_enclose(joining.group_items(data, counts), b"["), b"]"]
+            return [enclose(joining.group_items(data, counts), b"["), b"]"]
         case Shape.MAP:
             keys, values, counts = joining.entries_of(array)
-            pieces: Pieces = [b",", *_quote(joining.text_of(keys)), b":", *_encode(plan.items, values)]
-            return [_enclose(joining.group_items(joining.join(pieces, len(keys)), counts), b"{"), b"}"]
+            pieces: Pieces = [b",", *quote_texts(joining.text_of(keys)), b":", *_encode(plan.items, values)]
+            return [enclose(joining.group_items(joining.join(pieces, len(keys)), counts), b"{"), b"}"]
         case Shape.SYMBOL:
-            return _quote(joining.text_of(array))
+            return quote_texts(joining.text_of(array))
         case _:
             return _plain(plan, array)
 
@@ -88,7 +88,7 @@ def _struct(plan: Plan, array: pa.Array) -> Pieces:
         return [b"{}"]
     if isinstance(pieces[0], bytes) and not is_left_out:
         return [b"{" + pieces[0][1:], *pieces[1:], b"}"]
-    return [_enclose(joining.join(pieces, len(array)), b"{"), b"}"]
+    return [enclose(joining.join(pieces, len(array)), b"{"), b"}"]
 
 
 def _property(field: FieldPlan, column: pa.Array, *, may_be_left_out: bool) -> Pieces:
@@ -103,7 +103,7 @@ def _property(field: FieldPlan, column: pa.Array, *, may_be_left_out: bool) -> P
     return [joining.fill_rows(data, joining.is_valid(column), b"")]
 
 
-def _enclose(data: pa.Array, opening: bytes) -> pa.Array:
+def enclose(data: pa.Array, opening: bytes) -> pa.Array:
     """Items that each follow a comma, the first of which becomes an opening bracket."""
     return pc.binary_replace_slice(data, 0, 1, opening)
 
@@ -113,7 +113,7 @@ def _plain(plan: Plan, array: pa.Array) -> Pieces:
         return [_texts(pa.array(stored.NUMBERS[plan.logical.name](array)))]
     match plan.kind:
         case "string":
-            return _quote(joining.text_of(array))
+            return quote_texts(joining.text_of(array))
         case "bytes":
             encoded = [binascii.b2a_base64(value, newline=False) for value in joining.bytes_of(array).to_pylist()]
             return [b'"', pa.array(encoded, type=pa.binary()), b'"']
@@ -141,7 +141,7 @@ def _texts(array: pa.Array) -> pa.Array:
     return array.cast(pa.string()).cast(pa.binary())
 
 
-def _quote(texts: pa.Array) -> Pieces:
+def quote_texts(texts: pa.Array) -> Pieces:
     """Texts as JSON has them; few contain anything that must be escaped."""
     data, starts, lengths = places(texts)
     inside = data[starts[0] : starts[-1] + lengths[-1]] if len(starts) else data[:0]

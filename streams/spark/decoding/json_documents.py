@@ -20,7 +20,7 @@ from schema_registry.serdes.arrow import reading
 from schema_registry.serdes.arrow.binary import Rows
 from schema_registry.serdes.arrow.reading import Bad, Values, bodies_list
 from schema_registry.serdes.errors import InvalidData
-from streams.spark.collector import collector_paused
+from streams.formats.collector import collector_paused
 from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Part
 from streams.spark.decoding.plain import SchemalessDecoder
 

@@ -18,8 +18,7 @@ from schema_registry.serdes.errors import InvalidData, SerdeError, UnusableSchem
 from schema_registry.serdes.schemas import ParsedSchema
 from schema_registry.serdes.settings import parse as parse_settings
 from schema_registry.serdes.subject_names import SubjectNameStrategy
-from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Decoder, LeftOver, Part
-from streams.spark.decoding.frames import (
+from streams.formats.frames import (
     FIRST_MESSAGE,
     Group,
     Indexes,
@@ -27,6 +26,7 @@ from streams.spark.decoding.frames import (
     group_by_message,
     group_by_schema,
 )
+from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Decoder, LeftOver, Part
 from streams.spark.decoding.spec import DecoderSpec, Format
 from streams.spark.types import table_array, table_type
 

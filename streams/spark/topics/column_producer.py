@@ -55,14 +55,19 @@ class ColumnProducer:
         keys: Iterable[bytes | None] | None = None,
         partitions: Iterable[int] | None = None,
         headers: Iterable[Sequence[Header] | None] | None = None,
+        timestamps_ms: Iterable[int] | None = None,
     ) -> None:
-        """Queue one record for each value; waits while the queue is full. Raises NotSent for these or earlier ones."""
+        """Queue one record for each value; waits while the queue is full. Raises NotSent for these or earlier ones.
+
+        A timestamp of 0 is the present time.
+        """
         rows = zip(
             repeat(topics) if isinstance(topics, str) else topics,
             values,
             repeat(None) if keys is None else keys,
             repeat(ANY_PARTITION) if partitions is None else partitions,
             repeat(None) if headers is None else headers,
+            repeat(0) if timestamps_ms is None else timestamps_ms,
             strict=False,  # repeat() never ends
         )
         for index, row in enumerate(rows):
@@ -72,12 +77,20 @@ class ColumnProducer:
                 self._check()
 
     def _queue(
-        self, topic: str, value: bytes | None, key: bytes | None, partition: int, headers: Sequence[Header] | None
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int,
+        headers: Sequence[Header] | None,
+        timestamp_ms: int,
     ) -> None:
         deadline = 0.0
         while True:
             try:
-                self._producer.produce(topic, value, key, partition, headers=list(headers) if headers else None)
+                self._producer.produce(
+                    topic, value, key, partition, headers=list(headers) if headers else None, timestamp=timestamp_ms
+                )
                 return
             except BufferError:
                 deadline = deadline or time.monotonic() + self._timeout

@@ -18,7 +18,7 @@ from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_err
 from core_broker.client.reader import OffsetOutOfRange, is_harmless
 from core_broker.client.records import Header
 from core_broker.client.settings import ClientSettings
-from streams.spark.collector import collector_paused
+from streams.formats.collector import collector_paused
 
 _DEFAULTS: Final = {
     # Records fetched ahead wait in memory: about this much, plus one response. More would be wasted whenever the next

@@ -73,6 +73,8 @@ class Overload:
     difference: str = ""
     undo: bool = False
     """An aggregate that can take back what it has counted, as aggregates over tables have to."""
+    merge: bool = True
+    """An aggregate two of whose results can become one, as they do when two sessions become one."""
 
     @property
     def signature(self) -> str:

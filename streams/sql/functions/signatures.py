@@ -42,6 +42,13 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Exact:
+    """One type, which may be nested or have parameters."""
+
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
 class ListPattern:
     """An ARRAY."""
 
@@ -64,7 +71,7 @@ class LambdaPattern:
     result: "Pattern"
 
 
-Pattern: TypeAlias = Primitive | Variable | ListPattern | MapPattern | LambdaPattern
+Pattern: TypeAlias = Primitive | Exact | Variable | ListPattern | MapPattern | LambdaPattern
 Bindings: TypeAlias = Mapping[str, SqlType]
 
 
@@ -146,6 +153,8 @@ def shown(pattern: Pattern) -> str:
             return f"MAP<{shown(key)}, {shown(value)}>"
         case LambdaPattern(parameters, result):
             return f"({', '.join(map(shown, parameters))}) => {shown(result)}"
+        case Exact(kind):
+            return str(kind)
         case _:
             return str(pattern)
 
@@ -191,7 +200,7 @@ def fit(parameters: Sequence[Parameter], arguments: Sequence[Argument]) -> Fit |
         if cost is None:
             return None
         # What is written for a family of types is chosen after what is written for just this type.
-        total += cost * 2 + (0 if isinstance(pattern, Primitive) else 1)
+        total += cost * 2 + (0 if isinstance(pattern, Primitive | Exact) else 1)
         types.append(wanted)
         bodies.append(None)
     return Fit(tuple(types), tuple(bodies), bindings, total)
@@ -230,7 +239,7 @@ def _collect(pattern: Pattern, given: SqlType, found: dict[str, list[SqlType]]) 
             return _collect(element, has, found)
         case MapPattern(key, value), Map(has_key, has_value):
             return _collect(key, has_key, found) and _collect(value, has_value, found)
-        case Primitive(), _:
+        case ((Primitive() | Exact()), _):
             return True
         case _:
             return False
@@ -248,6 +257,8 @@ def resolved(pattern: Pattern, bindings: Bindings) -> SqlType:
             return Map(resolved(key, bindings), resolved(value, bindings))
         case Primitive():
             return pattern
+        case Exact(kind):
+            return kind
         case LambdaPattern():
             raise TypeError("a lambda function has no type")
 

@@ -7,12 +7,14 @@ from deploy.services import SERVICES
 from deploy.stack import BY_NAME, STACK, ServiceAddress, settings_of
 from rest_proxy.settings import ProxySettings
 from schema_registry.settings import RegistrySettings
+from streams.settings import StreamsSettings
 
 SETTINGS: dict[str, type[ServiceSettings]] = {
     "broker": BrokerSettings,
     "registry": RegistrySettings,
     "rest-proxy": ProxySettings,
     "connect": ConnectSettings,
+    "streams": StreamsSettings,
 }
 ADDRESSES = {
     service.name: ServiceAddress(
@@ -47,7 +49,7 @@ def test_each_service_takes_the_settings_that_join_it_to_the_others(name: str) -
     assert SETTINGS[name].ignored(settings) == {}
 
 
-@pytest.mark.parametrize("name", ["rest-proxy", "connect"])
+@pytest.mark.parametrize("name", ["rest-proxy", "connect", "streams"])
 def test_services_find_the_broker_at_its_address(name: str) -> None:
     assert settings_of(name, ADDRESSES)["bootstrap.servers"] == "broker.internal:9092"
 

@@ -82,6 +82,13 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
 {{- end -}}
 {{- end -}}
 
+{{/* Where Connect is, for statements about connectors. With logins, Connect's own rules are for its own callers. */}}
+{{- define "caudal.connectUrl" -}}
+{{- if and (include "caudal.isHere" (list . "connect")) (not .Values.security.enabled) -}}
+{{- printf "http://%s:%v" (include "caudal.host" (list . "connect")) .Values.services.connect.port -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "caudal.hasPostgresql" -}}
 {{- if or .Values.postgresql.url .Values.postgresql.existingSecret -}}true{{- end -}}
 {{- end -}}
@@ -106,7 +113,7 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
 {{- $service := index $root.Values.services (index . 1) -}}
 {{- $settings := deepCopy $service.settings -}}
 {{- if $service.spark -}}
-  {{- if include "caudal.hasRedis" $root -}}{{- $_ := set $settings "executor" "celery" -}}{{- end -}}
+  {{- if and (eq (index . 1) "connect") (include "caudal.hasRedis" $root) -}}{{- $_ := set $settings "executor" "celery" -}}{{- end -}}
   {{- with $root.Values.spark.master -}}{{- $_ := set $settings "spark.master" . -}}{{- end -}}
   {{- with $root.Values.spark.warehouse -}}{{- $_ := set $settings "spark.caudal.warehouse.dir" . -}}{{- end -}}
 {{- end -}}
@@ -127,24 +134,24 @@ imagePullPolicy: {{ $image.pullPolicy }}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
 {{- $service := index . 2 -}}
-{{- if $service.spark }}
+{{- if eq $name "connect" }}
 - name: {{ $service.environmentPrefix }}REST_ADVERTISED_HOST_NAME
   valueFrom:
     fieldRef:
       fieldPath: status.podIP
-{{- if $root.Values.spark.master }}
+{{- end }}
+{{- if and $service.spark $root.Values.spark.master }}
 - name: {{ $service.environmentPrefix }}SPARK_DRIVER_HOST
   valueFrom:
     fieldRef:
       fieldPath: status.podIP
 {{- end }}
-{{- if include "caudal.hasRedis" $root }}
+{{- if and (eq $name "connect") (include "caudal.hasRedis" $root) }}
 - name: {{ $service.environmentPrefix }}CELERY_BROKER_URL
   valueFrom:
     secretKeyRef:
       name: {{ default (include "caudal.object" (list $root "redis")) $root.Values.redis.existingSecret }}
       key: {{ $root.Values.redis.secretKey }}
-{{- end }}
 {{- end }}
 {{- if eq $name "broker" }}
 - name: POD_NAME

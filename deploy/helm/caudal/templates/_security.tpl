@@ -67,7 +67,7 @@ authentication.kafka.bootstrap.servers: {{ include "caudal.bootstrap" $root }}
 authentication.kafka.security.protocol: SASL_SSL
 authentication.kafka.sasl.mechanism: SCRAM-SHA-512
 authentication.kafka.ssl.ca.location: {{ $files }}/ca.crt
-{{- if ne $name "rest-proxy" }}
+{{- if or (eq $name "registry") (eq $name "connect") }}
 super.users: {{ $root.Values.security.superUsers }}
 {{- end }}
 {{- if ne $name "registry" }}
@@ -82,6 +82,11 @@ client.ssl.key.location: {{ $files }}/tls.key
 {{- if eq $name "rest-proxy" }}
 schema.registry.ssl.ca.location: {{ $files }}/ca.crt
 schema.registry.as.caller: "true"
+{{- end }}
+{{- if eq $name "streams" }}
+ksql.schema.registry.ssl.ca.location: {{ $files }}/ca.crt
+ksql.schema.registry.ssl.certificate.location: {{ $files }}/tls.crt
+ksql.schema.registry.ssl.key.location: {{ $files }}/tls.key
 {{- end }}
 {{- if eq $name "connect" }}
 config.providers: file,dir

@@ -122,6 +122,10 @@ RULES: Final = {
     "VALUE_AVRO_SCHEMA_FULL_NAME": _FULL_NAME,
     "KEY_PROTOBUF_NULLABLE_REPRESENTATION": _NULLABLE,
     "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": _NULLABLE,
+    "ON_ERROR": PropertyRule(Where.AS_SELECT | Where.INSERT, _one_of("DLQ", "SKIP", "FAIL"), "'dlq', 'skip' or 'fail'"),
+    "DLQ_TOPIC": PropertyRule(
+        Where.AS_SELECT | Where.INSERT, _matches(_TOPIC), "a topic's name in single quotes, at most 249 characters"
+    ),
     "SOURCE_CONNECTOR": PropertyRule(Where.CREATE, _is_text, _TEXT),
     "SOURCED_BY_CONNECTOR": PropertyRule(Where.CREATE, _is_text, _TEXT),
     "QUERY_ID": PropertyRule(

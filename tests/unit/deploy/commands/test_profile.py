@@ -45,6 +45,7 @@ def test_a_profile_is_added_shown_used_and_removed(caudal: Caudal, file: Path) -
         "registry": "https://registry:8081",
         "rest_proxy": None,
         "connect": None,
+        "streams": None,
         "spark": None,
     }
     assert caudal.json("profile", "list")["current"] == "shop"

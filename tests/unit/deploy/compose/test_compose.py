@@ -106,7 +106,7 @@ def test_apache_kafka_is_given_settings_that_kafka_has(number: int) -> None:
 def test_the_image_has_the_command_and_the_folders_of_a_container(_document: Any, container: dict[str, Any]) -> None:
     target = container["build"]["target"]
     assert (COMPOSE / container["build"]["context"] / container["build"]["dockerfile"]).samefile(DOCKERFILE)
-    needs_spark = container["command"][0].startswith(("connect", "spark", "org.apache.spark"))
+    needs_spark = container["command"][0].startswith(("connect", "streams", "spark", "org.apache.spark"))
     assert target == ("caudal-spark" if needs_spark else "caudal")
     body = stages(DOCKERFILE.read_text())[target]
     (made,) = re.findall(r"install -d -o caudal -g caudal .*", body)

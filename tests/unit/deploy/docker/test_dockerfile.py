@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from deploy.stack import CONNECT, SPARK_CONNECT_PORT, STACK
+from deploy.stack import SPARK_CONNECT_PORT, STACK, WITH_SPARK
 from tests.support.deployment import DOCKERFILE, stages
 from tests.support.service import REPOSITORY
 
@@ -33,7 +33,7 @@ def test_hadolint_finds_nothing() -> None:
 def test_ports_are_those_of_the_stack() -> None:
     all_ports = {port for service in STACK for port in (service.port, service.metrics_port) if port}
     assert _exposed("caudal-spark") == all_ports | {SPARK_CONNECT_PORT}
-    assert _exposed("caudal") == all_ports - {CONNECT.port}
+    assert _exposed("caudal") == all_ports - {service.port for service in STACK if service.name in WITH_SPARK}
 
 
 def test_the_build_sees_what_it_copies_and_our_packages() -> None:

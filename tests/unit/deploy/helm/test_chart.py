@@ -69,6 +69,8 @@ def test_ports_names_and_settings_are_those_of_the_stack(service: Service) -> No
         "bootstrap.servers",
         "confluent.schema.registry.url",
         "default.replication.factor",
+        "ksql.connect.url",
+        "ksql.schema.registry.url",
         "schema.registry.url",
     }
 

@@ -22,6 +22,7 @@ def test_by_default_everything_runs_on_its_usual_port_for_this_machine_alone() -
         "registry": 8081,
         "rest-proxy": 8082,
         "connect": 8083,
+        "streams": 8088,
         SPARK: 15002,
     }
     assert plan.settings_of("broker")["listeners"] == "PLAINTEXT://localhost:9092"
@@ -35,6 +36,24 @@ def test_folders_are_those_of_the_services_and_connects_is_sparks() -> None:
     assert plan.settings_of("registry")["database.url"] == "sqlite:////river/registry/registry.db"
     assert plan.settings_of("rest-proxy")["state.dir"] == "/river/rest-proxy"
     assert plan.settings_of("connect")["spark.caudal.data.dir"] == "/river/spark"
+    assert plan.settings_of("streams")["ksql.streams.state.dir"] == "/river/streams"
+
+
+def test_connect_and_streams_share_one_spark_and_its_settings() -> None:
+    plan = make_plan(Request(data="/river", settings=("connect:spark.master=local[2]", "connect:group.id=g")))
+    for name in ("connect", "streams"):
+        settings = plan.settings_of(name)
+        assert settings["spark.caudal.data.dir"] == "/river/spark"
+        assert settings["spark.caudal.connect.port"] == "15002"
+        assert settings["spark.master"] == "local[2]"
+    assert "group.id" not in plan.settings_of("streams")
+
+
+def test_streams_alone_has_spark_too() -> None:
+    plan = make_plan(Request(without=("connect",)))
+    assert plan.has_spark
+    assert SPARK in plan.ports
+    assert "ksql.connect.url" not in plan.settings_of("streams")
 
 
 def test_a_rest_proxy_that_is_started_alone_keeps_its_state_in_the_folder_of_the_platform() -> None:
@@ -78,7 +97,7 @@ def test_any_ports_may_be_mixed_with_chosen_ones() -> None:
 
 
 def test_a_service_that_is_left_out_has_no_port_and_no_service_waits_for_it() -> None:
-    plan = make_plan(Request(without=("broker", "connect"), bootstrap="kafka:9092"))
+    plan = make_plan(Request(without=("broker", "connect", "streams"), bootstrap="kafka:9092"))
     assert list(plan.ports) == ["registry", "rest-proxy"]
     assert plan.needs_of(plan.services[1]) == ("registry",)
     assert plan.settings_of("rest-proxy")["bootstrap.servers"] == "kafka:9092"
@@ -101,7 +120,11 @@ def test_a_value_may_hold_colons_and_equal_signs() -> None:
     ("request_", "expected", "next_step"),
     [
         (Request(without=("zookeeper",)), "--without zookeeper: there is no such service", "broker, registry"),
-        (Request(without=("broker", "registry", "rest-proxy", "connect")), "leaves nothing to run", "there are"),
+        (
+            Request(without=("broker", "registry", "rest-proxy", "connect", "streams")),
+            "leaves nothing to run",
+            "there are",
+        ),
         (Request(without=("broker",)), "--without broker: rest-proxy needs one", "--bootstrap HOST:PORT"),
         (Request(without=("registry",)), "--without registry: rest-proxy needs one", "--registry URL"),
         (Request(without=("registry", "rest-proxy")), "connect needs one", "leave out"),

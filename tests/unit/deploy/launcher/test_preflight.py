@@ -31,7 +31,7 @@ def test_folders_are_made_and_ports_are_chosen(tmp_path: Path) -> None:
         assert all(port > 0 for port in settled.ports.values())
         assert len(set(settled.ports.values())) == len(settled.ports)
         assert sorted(path.name for path in settled.data.iterdir()) == [
-            *("broker", "lock", "logs", "registry", "rest-proxy", "spark")
+            *("broker", "lock", "logs", "registry", "rest-proxy", "spark", "streams")
         ]
 
 

@@ -17,6 +17,7 @@ def _addresses(data: Path, *, usual: bool = True) -> PlatformAddresses:
         registry="http://localhost:8081" if usual else "http://localhost:2",
         proxy="http://localhost:8082",
         connect="http://localhost:8083" if usual else "http://localhost:3",
+        streams="http://localhost:8088" if usual else "http://localhost:4",
         spark_data=data / "spark",
         spark_port=15002,
         logs={},

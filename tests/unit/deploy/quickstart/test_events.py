@@ -18,6 +18,7 @@ def bodies(tmp_path: Path) -> dict[str, Any]:
         registry="",
         proxy="http://localhost:8082",
         connect="",
+        streams="",
         spark_data=tmp_path,
         spark_port=1,
         logs={},

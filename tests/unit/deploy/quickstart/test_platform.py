@@ -24,7 +24,7 @@ def _state(*names: str, **elsewhere: str) -> PlatformState:
 
 
 def test_places_are_those_of_the_platform() -> None:
-    addresses = addresses_of(_state("broker", "registry", "rest-proxy", "connect"))
+    addresses = addresses_of(_state("broker", "registry", "rest-proxy", "connect", "streams"))
 
     assert (addresses.bootstrap, addresses.proxy) == ("http://broker", "http://rest-proxy")
     assert addresses.shop == Path("/data/shop.db")
@@ -33,13 +33,13 @@ def test_places_are_those_of_the_platform() -> None:
 
 
 def test_what_runs_elsewhere_is_used_there() -> None:
-    addresses = addresses_of(_state("registry", "rest-proxy", "connect", broker="kafka:9092"))
+    addresses = addresses_of(_state("registry", "rest-proxy", "connect", "streams", broker="kafka:9092"))
 
     assert addresses.bootstrap == "kafka:9092"
 
 
 def test_a_platform_without_a_part_that_the_tour_needs_is_refused() -> None:
-    with pytest.raises(StepFailed, match="runs without rest-proxy, connect"):
+    with pytest.raises(StepFailed, match="runs without rest-proxy, connect, streams"):
         addresses_of(_state("broker", "registry"))
 
 

@@ -21,6 +21,7 @@ def tour(tmp_path: Path) -> Tour:
         registry=UNREACHABLE,
         proxy=UNREACHABLE,
         connect=UNREACHABLE,
+        streams=UNREACHABLE,
         spark_data=tmp_path / "spark",
         spark_port=1,
         logs={},

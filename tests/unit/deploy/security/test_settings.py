@@ -5,6 +5,7 @@ import pytest
 from deploy.launcher.plan import Plan, make_plan
 from deploy.launcher.request import Request
 from deploy.security.folder import SecurityFolder
+from deploy.security.settings import USERS
 from deploy.security.users import acls_of
 from deploy.services import settings_type
 from deploy.stack import kind_of
@@ -14,7 +15,7 @@ def plan_of(data: Path, *, brokers: int = 1, host: str = "localhost", settings: 
     plan = make_plan(Request(data=str(data), secure=True, brokers=brokers, host=host, settings=settings))
     assert plan.security is not None
     names = [service.name for service in plan.services]
-    plan.security.prepare(certificates=names, users=("rest-proxy", "connect"), hosts=["localhost"])
+    plan.security.prepare(certificates=names, users=USERS, hosts=["localhost"])
     return plan
 
 
@@ -59,7 +60,7 @@ def test_tokens_are_a_way_in_where_their_keys_are_configured(tmp_path: Path) -> 
 
 
 def test_services_may_not_change_what_everyone_may_do() -> None:
-    for user in ("connect", "rest-proxy"):
+    for user in ("connect", "rest-proxy", "streams"):
         rules = list(acls_of(user))
         assert {rule.principal for rule in rules} <= {f"User:{user}"}
         assert not [rule for rule in rules if rule.resource_type == "CLUSTER"]

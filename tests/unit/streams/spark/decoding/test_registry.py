@@ -13,8 +13,8 @@ from schema_registry.client.errors import NotAllowed, RegistryUnreachable
 from schema_registry.formats import protobuf
 from schema_registry.serdes.errors import UnknownSchema, UnusableSchema
 from schema_registry.serdes.framing import guid_header, id_prefix
+from streams.formats.frames import schema_ids
 from streams.spark.decoding.decoder import Decoded
-from streams.spark.decoding.frames import schema_ids
 from streams.spark.decoding.registry import RegistryDecoder
 from streams.spark.decoding.spec import DecoderSpec
 from tests.support.fake_registry import FakeRegistry
