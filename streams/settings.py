@@ -271,7 +271,7 @@ class StreamsSettings(AccessSettings):
     """Patterns of topics that statements cannot write to."""
 
     ksql_server_command_response_timeout_ms: int = setting(LONG, default=5000, check=at_least(0))
-    """How long a request waits for its statement to take effect before it tells how far it is."""
+    """How long a request waits for its statement to take effect before the answer is that it still runs."""
     ksql_query_persistent_active_limit: int = setting(INT, default=2**31 - 1, check=at_least(0))
     """Most persistent queries at once."""
     ksql_query_trigger_ms: int = setting(INT, default=150, check=between(10, 3_600_000))

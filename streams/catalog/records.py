@@ -13,7 +13,7 @@ _DEFINITIONS = msgspec.json.Decoder(SourceDefinition | QueryDefinition | NamedTy
 
 
 class CommandNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement that was carried out, as the API tells it to those who ask for its status."""
+    """A statement that was carried out, as the API reports it to requests for its status."""
 
     id: str
     """Such as "stream/`S1`/create"."""

@@ -21,7 +21,7 @@ class NamedType(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
 
 
 class Cleanup(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cleanup"):
-    """What is left to do after a definition has gone. Whoever runs the queries does it, and then removes this.
+    """What is left to do after a definition has gone. The server that runs the queries does it, and then removes this.
 
     It is kept in the log, so that nothing stays behind when a server dies in between.
     """

@@ -37,7 +37,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a decorator was told."""
+    """The arguments of a decorator."""
 
     kind: FunctionKind
     name: str | None = None

@@ -80,7 +80,7 @@ def _called(loaded: Loaded, columns: Sequence[pa.Array]) -> list[object]:
 
 def _rows(signature: Signature, columns: Sequence[pa.Array]) -> Iterable[tuple[object, ...]]:
     if not signature.arguments:
-        # The column only tells how many rows there are.
+        # The column only shows how many rows there are.
         return itertools.repeat((), len(columns[0]))
     kinds = [parse_type(one) for one in signature.types]
     # The last argument may be repeated.

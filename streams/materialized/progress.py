@@ -1,4 +1,4 @@
-"""How far the copy of a table is: told by the thread that follows its topic, waited for by any other."""
+"""How far the copy of a table is: reported by the thread that follows its topic; other threads wait for it."""
 
 import threading
 from collections.abc import Callable, Mapping

@@ -77,7 +77,7 @@ class RowFormat:
 
 
 def _python_type(kind: SqlType) -> Any:
-    """The type that a decoder is told, NULL allowed."""
+    """The type given to a decoder, NULL allowed."""
     match kind:
         case Primitive(name):
             return _PYTHON[name] | None

@@ -62,7 +62,7 @@ class Store:
     def __init__(self, path: Path, description: str, *, expires_by: WindowColumn | None = None) -> None:
         """Open the file, or make it; if its description differs from this one, it begins empty.
 
-        `expires_by` tells how old the rows of a windowed table are.
+        `expires_by` says how old the rows of a windowed table are.
         """
         self._path = path
         self._expires_by = expires_by

@@ -55,7 +55,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     schema_id: int | None = None
     """The id of the schema that must be used."""
     nullable_as: Literal["OPTIONAL", "WRAPPER"] | None = None
-    """How Protobuf tells null from a default."""
+    """How Protobuf distinguishes null from a default."""
 
 
 class WindowInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -122,7 +122,7 @@ class Http2Stream:
         return {"type": "http.request", "body": data, "more_body": more}
 
     async def _gone(self) -> None:
-        """Wait until there is nobody left to answer."""
+        """Wait until no request is left to answer."""
         while not (self._is_gone or self._is_answered):
             self._has_news.clear()
             await self._has_news.wait()

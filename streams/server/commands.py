@@ -1,4 +1,4 @@
-"""The statements that were carried out lately, for those who ask for their status."""
+"""The statements that were carried out lately, for requests for their status."""
 
 import threading
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""Statements about connectors: they are passed to Connect, and its answers are told in ksqlDB's shapes."""
+"""Statements about connectors: they are passed to Connect, and its answers are converted to ksqlDB's shapes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias

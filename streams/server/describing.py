@@ -34,7 +34,7 @@ class Describer:
         engine: EngineDoor,
         host: str,
         run_of: Callable[[str], Run | None],
-        told: Callable[[], Mapping[str, JSON]],
+        reported: Callable[[], Mapping[str, JSON]],
         clock: Clock | None = None,
     ) -> None:
         self._catalog = catalog
@@ -42,7 +42,7 @@ class Describer:
         self._engine = engine
         self._host = host
         self._run_of = run_of
-        self._told = told
+        self._reported = reported
         self._clock = clock or SystemClock()
 
     # --- streams and tables ---
@@ -135,10 +135,10 @@ class Describer:
     def progress(self, query: Query) -> QueryProgress:
         """How a query is doing, and how much it has still to read."""
         lag = lag_of(*groups_of(query, self._topics))
-        return progress_of(query, self._run_of(query.id), self._told(), lag=lag)
+        return progress_of(query, self._run_of(query.id), self._reported(), lag=lag)
 
     def _listed(self, query: Query) -> dict[str, JSON]:
-        progress = progress_of(query, self._run_of(query.id), self._told())
+        progress = progress_of(query, self._run_of(query.id), self._reported())
         return running_query(query, progress.status, self._catalog.source(query.writes))
 
     def query_named(self, query_id: str) -> Query:

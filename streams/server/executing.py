@@ -15,9 +15,9 @@ from streams.server.failures import mapped
 from streams.server.inserts import Inserter, check_target, engine_values
 from streams.server.preparing import Surroundings
 from streams.server.properties import check_name, ignored, resolve
+from streams.server.read_only import ReadOnlyStatements
 from streams.server.rehearsing import Rehearsal, prepare
 from streams.server.script import Written, read_statements
-from streams.server.telling import Teller
 from streams.server.transient import OpenQueries
 from streams.settings import StreamsSettings
 from streams.sql.analysis.values import insert_values
@@ -69,7 +69,7 @@ class Executor:
         changer: Changer,
         inserter: Inserter,
         open_queries: OpenQueries,
-        teller: Teller,
+        read_only: ReadOnlyStatements,
     ) -> None:
         self._settings = settings
         self._surround = surround
@@ -79,7 +79,7 @@ class Executor:
         self._changer = changer
         self._inserter = inserter
         self._open_queries = open_queries
-        self._teller = teller
+        self._read_only = read_only
 
     def execute(
         self, text: str, *, properties: dict[str, str], variables: dict[str, str], sequence: int | None
@@ -142,7 +142,7 @@ class Executor:
         statement = written.statement
         match statement:
             case ControlQuery(QueryAction.TERMINATE, query_id) if query_id is not None and self._is_open(query_id.name):
-                return self._teller.terminated(query_id.name, written.text)
+                return self._read_only.terminated(query_id.name, written.text)
             case Drop(DroppedKind.CONNECTOR):
                 return self._tell(written, session)
             case InsertValues():
@@ -154,7 +154,7 @@ class Executor:
                 return self._tell(written, session)
 
     def _tell(self, written: Written, session: Session) -> JSON:
-        return self._teller.tell(written, self._surround(self._catalog, session.overridden), session.variables)
+        return self._read_only.tell(written, self._surround(self._catalog, session.overridden), session.variables)
 
     def _is_open(self, query_id: str) -> bool:
         """Whether it is a query of a client, which ends with that."""
@@ -170,7 +170,7 @@ class Executor:
         )
 
     def _insert(self, statement: InsertValues) -> None:
-        source = self._teller.source_named(statement.target.name)
+        source = self._read_only.source_named(statement.target.name)
         check_target(source)
         self._surround(self._catalog, {}).check_writable(source.topic)
         self._inserter.insert(source, insert_values(statement, source, self._catalog, self._compute))

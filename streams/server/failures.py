@@ -1,4 +1,4 @@
-"""Errors of the parts of the service, as the API tells them."""
+"""Errors of the parts of the service, as the API reports them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

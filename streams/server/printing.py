@@ -116,7 +116,7 @@ class _Side:
     def __init__(self, name: str, guess: FormatGuess) -> None:
         self._name = name
         self._guess = guess
-        self._told = ""
+        self._shown = ""
 
     def text(self, data: bytes | None) -> str:
         return self._guess.text(data)
@@ -124,9 +124,9 @@ class _Side:
     def news(self) -> str:
         """The line about the format, if it says something new."""
         line = f"{self._name} format: {self._guess.names}"
-        if line == self._told:
+        if line == self._shown:
             return ""
-        self._told = line
+        self._shown = line
         return line
 
 

@@ -42,9 +42,11 @@ def status_of(query: Query, run: Run | None) -> Status:
     return "ERROR" if run is not None and run.state == "failed" else "RUNNING"
 
 
-def progress_of(query: Query, run: Run | None, told: Mapping[str, JSON], *, lag: int | None = None) -> QueryProgress:
-    """The progress of a query, from what the engine has told of its plans."""
-    parts = [told[plan.name] for plan in query.plans if plan.name in told]
+def progress_of(
+    query: Query, run: Run | None, reported: Mapping[str, JSON], *, lag: int | None = None
+) -> QueryProgress:
+    """The progress of a query, from what the engine has reported of its plans."""
+    parts = [reported[plan.name] for plan in query.plans if plan.name in reported]
     watermarks = [part["watermark_ms"] for part in parts if part.get("watermark_ms") is not None]
     letters = [part.get("dead_letters") or {} for part in parts]
     last = next((part.get("last_error") for part in parts if part.get("last_error")), None)

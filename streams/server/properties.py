@@ -159,7 +159,7 @@ def ignored(properties: Iterable[str]) -> list[str]:
 
 
 def listing(settings: StreamsSettings, overrides: Mapping[str, str]) -> dict[str, Any]:
-    """What SHOW PROPERTIES tells: the properties, those that the request sets, and those that are as always."""
+    """What SHOW PROPERTIES lists: the properties, those that the request sets, and those that are as always."""
     server = {**_server_values(settings), **{f"{_STREAMS}{k}": v for k, v in settings.ksql_streams_properties}}
     of_request = {_listed(name): value for name, value in overrides.items()}
     shown = {**server, **of_request}

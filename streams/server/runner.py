@@ -102,7 +102,7 @@ class QueryRunner:
 
     @property
     def progress(self) -> Mapping[str, Any]:
-        """The progress of all plans as the engine told it last, by name."""
+        """The progress of all plans as the engine reported it last, by name."""
         return self._progress
 
     def _work(self) -> None:

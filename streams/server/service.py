@@ -33,9 +33,9 @@ from streams.server.ownership import Ownership, server_id
 from streams.server.preparing import Surroundings, options_of
 from streams.server.progress import QueryProgress, progress_of
 from streams.server.properties import resolve_all
+from streams.server.read_only import ReadOnlyStatements
 from streams.server.runner import QueryRunner, Run
 from streams.server.showing import Shower
-from streams.server.telling import Teller
 from streams.server.topics import Topics
 from streams.server.transient import OpenQueries
 from streams.settings import StreamsSettings
@@ -128,7 +128,7 @@ class Service:
             engine=self.engine,
             host=self.host,
             run_of=self._runner.run_of,
-            told=lambda: self._runner.progress,
+            reported=lambda: self._runner.progress,
         )
         shower = Shower(
             settings=self.settings,
@@ -138,7 +138,7 @@ class Service:
             describer=self._describer,
             run_of=self._runner.run_of,
         )
-        teller = Teller(
+        read_only = ReadOnlyStatements(
             catalog=self.catalog,
             schemas=self.schemas,
             engine=self.engine,
@@ -156,7 +156,7 @@ class Service:
             changer=self._changer,
             inserter=self.inserter,
             open_queries=self.open_queries,
-            teller=teller,
+            read_only=read_only,
         )
 
     # --- its life ---
@@ -278,9 +278,11 @@ class Service:
     # --- what it knows ---
 
     def progress(self) -> dict[str, QueryProgress]:
-        """The progress of persistent queries as the engine told it last, by their ids; without their lags."""
-        told = self._runner.progress
-        return {query.id: progress_of(query, self._runner.run_of(query.id), told) for query in self.catalog.queries()}
+        """The progress of persistent queries as the engine reported it last, by their ids; without their lags."""
+        reported = self._runner.progress
+        return {
+            query.id: progress_of(query, self._runner.run_of(query.id), reported) for query in self.catalog.queries()
+        }
 
     def run_of(self, query_id: str) -> Run | None:
         """How a persistent query is doing on this server; None if it does not run here."""

@@ -1,6 +1,6 @@
 """Kill -9 of everything that queries need, under load: a filter, counts, windows and two joins come out exactly once.
 
-`make test-all` has a long round of KILLS kills (30 unless told) too, in an order that KILL_SEED decides.
+`make test-all` has a long round of KILLS kills (30 by default) too, in an order that KILL_SEED decides.
 """
 
 import os

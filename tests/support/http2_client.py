@@ -1,4 +1,4 @@
-"""A client of HTTP/2 that does exactly what a test tells it to, whether that is allowed or not."""
+"""A client of HTTP/2 that sends exactly what a test wants, whether that is allowed or not."""
 
 import asyncio
 from collections.abc import AsyncIterator

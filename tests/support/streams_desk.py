@@ -52,7 +52,7 @@ class Desk:
         return [record.value for record in read_topic(self.broker.bootstrap, topic)]
 
     def status(self, query_id: str) -> str:
-        """The state of a query as SHOW QUERIES tells it."""
+        """The state of a query as SHOW QUERIES shows it."""
         states: dict[str, str] = {query["id"]: query["state"] for query in self.one("SHOW QUERIES;")["queries"]}
         return states.get(query_id, "GONE")
 

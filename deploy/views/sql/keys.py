@@ -19,7 +19,7 @@ def key_places(query: Query, columns: Sequence[Column], keys_of: KeysOf) -> tupl
         places = _expression_places(query, query.group_by)
         windows = _expression_places(query, [ColumnReference(Identifier(name)) for name in _BOUNDS])
         if query.window is not None and not windows:
-            return None  # one row for each window, and nothing tells them apart
+            return None  # one row for each window, and nothing distinguishes them
         found = {*places, *windows} if len(places) == len(set(query.group_by)) else set()
     else:
         keys = _keys_of_sources(query, keys_of)

@@ -108,7 +108,7 @@ def plugins(entity: Entity) -> list[Block]:
 
 
 def state_counts(query: Entity) -> str:
-    """`RUNNING:1`, as ksqlDB tells how many servers run a query."""
+    """`RUNNING:1`, as ksqlDB reports how many servers run a query."""
     counts = query.get("statusCount") or {}
     return ", ".join(f"{state}:{count}" for state, count in counts.items()) or str(query.get("state") or "")
 

@@ -74,7 +74,7 @@ def _add_states(routes: APIRouter, service: Service, threads: Threads) -> None:
 
     @routes.get("/status/{type}/{entity}/{action}", operation_id="getStatus")
     async def status(request: Request, type: Segment, entity: Segment, action: Segment) -> Response:  # noqa: A002
-        """How far a statement is, by the id that its answer has told."""
+        """How far a statement is, by the id in its answer."""
         command_id = f"{type}/{entity}/{action}"
         return _answer(request, await threads.for_statements(lambda: service.command_status(command_id)))
 

@@ -36,7 +36,7 @@ VIEW: Final = "view"
 ROWS_MAX: Final = 100_000
 """Records of a batch, about."""
 _WAIT_SECONDS: Final = 0.5
-"""How long to wait for records before Spark is told that there are none; it cannot stop a query meanwhile."""
+"""How long to wait for records before Spark gets an empty answer; it cannot stop a query meanwhile."""
 _BUSY_SECONDS: Final = 5.0
 _BUSY_PAUSE_SECONDS: Final = 0.02
 """How often to look for records while there were some a short time ago."""

@@ -36,7 +36,7 @@ _UNEXPLAINED_MAX: Final = 5
 _FIRST_DELAY_S: Final = 0.5
 _DELAY_MAX_S: Final = 30.0
 _STALLED_S: Final = 600.0
-"""Spark tells of every batch, and every ten seconds if there is none. A query that is silent for so long hangs."""
+"""Spark reports every batch, and every ten seconds if there is none. A query that is silent for so long hangs."""
 _END_S: Final = 25.0
 _LOOK_S: Final = 1.0
 _KEPT_S: Final = 300.0
@@ -221,7 +221,7 @@ class StreamsQuery(Job):
             batches.turn.release()
 
     def _look(self, query: "StreamingQuery") -> None:
-        """Once a second, see what Spark tells, and whether it still does."""
+        """Once a second, read Spark's reports, and check that they still come."""
         now = time.monotonic()
         if now < self._next_look:
             return

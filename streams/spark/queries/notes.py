@@ -1,4 +1,4 @@
-"""What a task tells the driver beside its rows: dead letters, counts, and the stream time, in a file for each range.
+"""What a task reports to the driver beside its rows: dead letters, counts, the stream time; in a file for each range.
 
 The name of the file says which range it is, so a batch that is repeated replaces it, and the next batch finds it.
 """

@@ -11,7 +11,7 @@ _NO_WATERMARK: Final = "1970-01-01T00:00:00.000Z"
 
 
 def describe(state: str, tallies: Tallies, last: Mapping[str, Any], *, last_error: str | None) -> dict[str, Any]:
-    """A query's progress: what it has done itself, and what Spark tells of its last batch."""
+    """A query's progress: what it has done itself, and Spark's report on its last batch."""
     operators = last.get("stateOperators") or ()
     return {
         "state": state,

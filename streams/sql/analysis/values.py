@@ -97,7 +97,7 @@ def _plan(typed: Sequence[Expression]) -> PullPlan:
 
 
 def _with_maps(value: object, kind: SqlType) -> object:
-    """A value of a type, with its MAPs told apart from its STRUCTs."""
+    """A value of a type, with its MAPs distinguished from its STRUCTs."""
     match kind:
         case types.Array(element) if isinstance(value, list):
             return [_with_maps(item, element) for item in value]

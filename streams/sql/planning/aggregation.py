@@ -71,7 +71,7 @@ def _open_windows(prepared: str, info: WindowInfo, advance_ms: int, grace_ms: in
 
 
 def _order(flow: Flow, grouping: Grouping) -> str:
-    """The records of a group are in one partition if it is made by the key; else only time tells their order."""
+    """The records of a group are in one partition if it is made by the key; else only time gives their order."""
     by_key = [key.value.text for key in flow.key] == [key.text for key in grouping.keys]
     if by_key or flow.order == f"`{ROWTIME}`":
         return flow.order

@@ -17,7 +17,7 @@ from streams.sql.language.tree.node import Identifier, Node, children
 from streams.sql.planning.builder import Builder, select
 
 BY_TIME: Final = f"struct(`{ROWTIME}`, `{ROWPARTITION}`, `{ROWOFFSET}`)"
-"""The order of records of several partitions, which only time tells."""
+"""The order of records of several partitions, which only time gives."""
 _DELETED: Final = f"`{DELETED}`"
 
 

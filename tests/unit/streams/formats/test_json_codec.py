@@ -35,7 +35,7 @@ def source(*columns: tuple[str, str], wraps: bool | None = None) -> Source:
 
 
 def read(given: Source, *documents: bytes | str) -> list[Any]:
-    """The rows of documents, or the message of the error, told equally by the codec and the columns."""
+    """The rows of documents, or the message of the error, the same from the codec and the columns."""
     codec = RecordCodec(given, Schemas(NO_REGISTRY))
     data = [document.encode() if isinstance(document, str) else document for document in documents]
     found: list[Any] = []

@@ -1,4 +1,4 @@
-"""Statements that change nothing in the catalog: they tell something, or are passed on to Connect or to Spark."""
+"""Statements that change nothing in the catalog: they are answered here, or passed on to Connect or to Spark."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -45,7 +45,7 @@ _ELSEWHERE: Final = {
 }
 
 
-class Teller:
+class ReadOnlyStatements:
     """Answers such statements."""
 
     def __init__(
@@ -174,7 +174,7 @@ class Teller:
     # --- Spark ---
 
     def _spark(self, statement: str, text: str) -> JSON:
-        """A statement of Spark's own SQL, unchanged; at most so many rows are told."""
+        """A statement of Spark's own SQL, unchanged; at most so many rows are returned."""
         found = self._engine.sql(statement, limit=_ROWS_MAX)
         return entity(
             "spark_rows", text, columns=found["columns"], rows=found["rows"], truncated=found.get("truncated", False)
